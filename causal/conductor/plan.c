@@ -511,21 +511,41 @@ void ca_plan_tell_run(struct ca_plan *p, const struct ca_observation *o)
 		*more = *o;
 }
 
-/* As in the table: what is worth it comes first. */
+/* What is not known may matter more than what does not. */
 static bool precedes(const struct ca_plan_row *a, const struct ca_plan_row *b)
 {
-	return a->worth != b->worth ? a->worth : a->effect > b->effect;
+	if (a->verdict == b->verdict)
+		return a->rank > b->rank;
+	return a->verdict == CA_VERDICT_WORTH || b->verdict == CA_VERDICT_NOT_WORTH;
+}
+
+/* The mean square of the impacts that are known. */
+static double usual_impact(const struct ca_plan *p)
+{
+	double squares = 0, n = 0;
+
+	for (size_t i = 0; i < p->codes; i++)
+		if (p->code[i].known && isfinite(p->code[i].curve.impact)) {
+			squares += p->code[i].curve.impact * p->code[i].curve.impact;
+			n++;
+		}
+	return n > 0 ? squares / n : 0;
 }
 
 size_t ca_plan_top(const struct ca_plan *p, struct ca_plan_row *row, size_t most)
 {
+	double usual = usual_impact(p);
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->codes; i++) {
 		const struct ca_curve *curve = &p->code[i].curve;
-		const struct ca_plan_row new = { p->code[i].offer.region, curve->at[CA_PLAN_HALF],
-						 curve->at_low[CA_PLAN_HALF], curve->at_high[CA_PLAN_HALF],
-						 ca_estimate_verdict(curve) == CA_VERDICT_WORTH };
+		enum ca_verdict verdict = ca_estimate_verdict(curve);
+		const struct ca_plan_row new = { p->code[i].offer.region,
+						 curve->at[CA_PLAN_HALF],
+						 curve->at_low[CA_PLAN_HALF],
+						 curve->at_high[CA_PLAN_HALF],
+						 verdict,
+						 ca_estimate_rank(curve, verdict, usual) };
 		size_t at = n;
 
 		if (!p->code[i].known)

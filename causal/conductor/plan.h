@@ -83,11 +83,12 @@ bool ca_plan_is_vague(const struct ca_plan *plan);
 /* As of then: do whole runs tell it as well as is asked for? */
 bool ca_plan_is_settled(const struct ca_plan *plan, uint32_t region);
 
-/* What is known so far of the codes that were tried, at most `most`: what is worth it first, then by effect. */
+/* What is known so far of the codes that were tried, at most `most`, in the order of the table (profile_rank.c). */
 struct ca_plan_row {
 	uint32_t region;
 	double effect, low, high; /* at 50 %, percent */
-	bool worth;
+	enum ca_verdict verdict;
+	double rank; /* ca_estimate_rank */
 };
 size_t ca_plan_top(const struct ca_plan *plan, struct ca_plan_row *row, size_t most);
 

@@ -204,6 +204,11 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 double ca_estimate_t975(double df);
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve);
+/* What rows of one verdict are sorted by, the largest first. Those not worth it by the lower end: there, a high middle
+ * mostly means few experiments. All others by what is to be expected: the largest of several estimates is so by chance
+ * as well, and the more so the wider it is (empirical Bayes; Efron and Morris, JASA 1973). usual: the mean square of the
+ * impacts; 0: not known. */
+double ca_estimate_rank(const struct ca_curve *curve, enum ca_verdict verdict, double usual);
 /* More experiments would not say more: the effect at 50 % is known to +- points, but for what no experiment tells,
  * or surely too small to matter. */
 bool ca_estimate_decided(const struct ca_curve *curve, double points);

@@ -24,6 +24,7 @@ enum {
 /* Percent of the program that half of the region's time is worth: from that on it is worth it; below
  * the second it does not matter. */
 static const double gain_min = 1, gain_small = 3;
+static const double widths = 4; /* standard errors in an interval */
 
 /* Slope 1 up to the knee, then this. A third of the weight is the straight line's, a third is shared by those
  * that end in a plateau, and a third by the rest. */
@@ -577,4 +578,14 @@ enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve)
 	if (curve->at_high[HALF] < gain_small)
 		return CA_VERDICT_NOT_WORTH;
 	return CA_VERDICT_NOT_ENOUGH;
+}
+
+double ca_estimate_rank(const struct ca_curve *curve, enum ca_verdict verdict, double usual)
+{
+	double error = (curve->impact_high - curve->impact_low) / widths;
+	double key = verdict == CA_VERDICT_NOT_WORTH ? curve->impact_low
+		     : error > 0 && usual > 0        ? curve->impact * usual / (usual + error * error)
+						     : curve->impact;
+
+	return isfinite(key) ? key : -HUGE_VAL;
 }

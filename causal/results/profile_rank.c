@@ -6,23 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTHS = 4 }; /* standard errors in an interval */
-enum { THIN = 10 };  /* a row's time is own time by less than one part in so many: it is what it calls */
+enum { THIN = 10 }; /* a row's time is own time by less than one part in so many: it is what it calls */
 static const double near = 0.9; /* of an effect */
-
-/* What rows of one verdict are sorted by. Those not worth it by the lower end: there, a high middle mostly means few
- * experiments. All others by what is to be expected: the largest of several estimates is so by chance as well, and the
- * more so the wider it is (empirical Bayes; Efron and Morris, JASA 1973). usual: the mean square of the effects. */
-static double rank_key(const struct ca_profile_row *row, double usual)
-{
-	const struct ca_curve *curve = row->curve;
-	double error = (curve->impact_high - curve->impact_low) / WIDTHS;
-	double key = row->verdict == CA_VERDICT_NOT_WORTH ? curve->impact_low
-		     : error > 0 && usual > 0             ? curve->impact * usual / (usual + error * error)
-							  : curve->impact;
-
-	return isfinite(key) ? key : -HUGE_VAL;
-}
 
 static void find_keys(struct ca_profile *profile)
 {
@@ -34,7 +19,8 @@ static void find_keys(struct ca_profile *profile)
 			n++;
 		}
 	for (size_t r = 0; r < profile->rows; r++)
-		profile->row[r].rank = rank_key(&profile->row[r], n > 0 ? squares / n : 0);
+		profile->row[r].rank = ca_estimate_rank(profile->row[r].curve, profile->row[r].verdict,
+							n > 0 ? squares / n : 0);
 }
 
 static int place_of(const struct ca_profile_row *row)

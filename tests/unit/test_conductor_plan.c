@@ -252,6 +252,43 @@ static void test_top(void **state)
 	ca_plan_free(s.plan);
 }
 
+/* Of what is not known, that of which most is to be expected: a wider interval says less. */
+static void test_top_unknown(void **state)
+{
+	static const double zero[] = { 1, 1.2, 0.85, 1.1, 0.9, 1.2, 0.85, 1 },
+			    other[] = { 0.7, 1.05, 0.65, 0.95, 0.75, 1 };
+	struct ca_plan_row top[2];
+	unsigned rows;
+	struct sweep s;
+
+	(void)state;
+	begin(&s, &(struct program){ .codes = 2, .at_most = { 80, 80 } }, 5, false);
+	for (unsigned i = 0; i < 15; i++) {
+		bool is_zero = i % 2 == 0, once = i == 7;
+		double cost = is_zero ? zero[i / 2] : once ? 0.78 : other[i > 7 ? i / 2 - 1 : i / 2];
+
+		ca_plan_tell(s.plan,
+			     &(struct ca_observation){ .region = once ? 1 : 2,
+						       .speedup = is_zero ? 0 : 500000,
+						       .run = 1,
+						       .time = i * 0.35,
+						       .cost = 0.25,
+						       .elapsed = 0.35,
+						       .active = 0.2,
+						       .delay = is_zero ? 0 : 0.1,
+						       .paying = 0.1,
+						       .visits = 250 / cost },
+			     CA_PLAN_GOOD);
+	}
+	ca_plan_is_decided(s.plan, &rows);
+	assert_int_equal(ca_plan_top(s.plan, top, 2), 2);
+	assert_int_equal(top[0].region, 2);
+	assert_true(top[0].effect < top[1].effect);
+	assert_int_equal(top[0].verdict, CA_VERDICT_NOT_ENOUGH);
+	assert_int_equal(top[1].verdict, CA_VERDICT_NOT_ENOUGH);
+	ca_plan_free(s.plan);
+}
+
 /* No verdict is given on such experiments, so that there is no end either; but they are looked at. */
 /* Where experiments inside runs leave it open, whole runs may tell: such as say more, or something else. */
 static void test_runs_beside(void **state)
@@ -699,6 +736,7 @@ int main(void)
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_vague),
 		cmocka_unit_test(test_top),
+		cmocka_unit_test(test_top_unknown),
 		cmocka_unit_test(test_runs_beside),
 		cmocka_unit_test(test_all_is_known),
 		cmocka_unit_test(test_neighbours),
