@@ -20,7 +20,7 @@ enum {
 	MS = 1000000,
 	STEP = 10,      /* ms between steps at most ... */
 	REST = 20,      /* ... while an experiment goes on: rings hold as many deep stacks, one each ms ... */
-	LONG_REST = 60, /* ... or one each 4 ms, as ticks are rarer where nothing is sampled */
+	LONG_REST = 80, /* ... or one each 4 ms, as ticks are rarer where nothing is sampled */
 	HANDOVER = 3,   /* ... and a word is watched */
 	STALL = 150 * MS,       /* ns between two steps in an experiment: it is not used */
 	PATCH_WAIT = 60 * MS,   /* ns that processes get to place sites ... */
@@ -372,6 +372,33 @@ static void step_settling(struct ca_conductor *c, uint64_t now)
 	ca_conductor_enter(c, c->e.given_up ? FINISHED : WAITING, now);
 }
 
+/* From the end of an experiment to the beginning of the next in one step, if there is nothing to wait for. */
+static void step_state(struct ca_conductor *c, uint64_t now)
+{
+	if (c->state == SETTLING)
+		step_settling(c, now);
+	if (c->state == WAITING)
+		step_waiting(c, now);
+	switch (c->state) {
+	case PREPARING:
+		step_preparing(c, now);
+		break;
+	case TRYING:
+		step_trying(c, now);
+		break;
+	case WARMING_UP:
+		step_warming_up(c, now);
+		break;
+	case RUNNING:
+		step_running(c, now);
+		break;
+	case SETTLING:
+	case WAITING:
+	case FINISHED:
+		break;
+	}
+}
+
 static int ms_until(uint64_t due, uint64_t now, int most)
 {
 	uint64_t ms = due > now ? (due - now) / MS + 1 : 1;
@@ -397,8 +424,9 @@ static int until_next_step(struct ca_conductor *c, uint64_t now)
 			return 1 + (int)ca_rng_below(&c->rng, 3); /* programs are periodic, too */
 		return ms_until(c->e.planned_end, now, rest);
 	case PREPARING:
-	case SETTLING:
 		return 2;
+	case SETTLING:
+		return ms_until(c->state_since + (uint64_t)(c->set->cool_off * MS), now, REST) + 1;
 	case TRYING:
 		return ms_until(c->state_since + TRIAL, now, rest);
 	case WAITING:
@@ -457,28 +485,7 @@ int ca_conductor_step(struct ca_conductor *c)
 	ca_conductor_silence_step(c, now);
 	look_for_modules(c, now);
 	look_for_stores(c, now);
-	switch (c->state) {
-	case WAITING:
-		step_waiting(c, now);
-		break;
-	case PREPARING:
-		step_preparing(c, now);
-		break;
-	case TRYING:
-		step_trying(c, now);
-		break;
-	case WARMING_UP:
-		step_warming_up(c, now);
-		break;
-	case RUNNING:
-		step_running(c, now);
-		break;
-	case SETTLING:
-		step_settling(c, now);
-		break;
-	case FINISHED:
-		break;
-	}
+	step_state(c, now);
 	c->last_step = ca_clock_now();
 	ms = until_next_step(c, c->last_step);
 	return c->handover && ca_handover_is_busy(c->handover) && ms > HANDOVER ? HANDOVER : ms;
