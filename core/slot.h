@@ -52,6 +52,8 @@ struct ca_slot {
 	_Atomic uint64_t spun_on;
 	_Atomic uint64_t samples;    /* all samples taken */
 	_Atomic uint64_t handler_ns; /* time spent in our handler */
+	/* How fast the CPUs are that it has: cycles that pieces of work which are always the same took, and their number */
+	_Atomic uint64_t yardstick, yardsticks;
 	/* ns by ticks that found it in other code of ours, and the part of it that is in the time of S; only ever grow */
 	_Atomic uint64_t overhead, overhead_in_s;
 	/* Where S is sampled: ns of the last look at the stack, with the number of layers of S that it was in

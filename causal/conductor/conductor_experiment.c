@@ -17,6 +17,7 @@ enum {
 	CRAWL = 10,              /* times as long as without the delays: too long for a whole run ... */
 	CRAWL_AFTER = 5,         /* s of it before that is known */
 	CRAWL_LOOKS = 5,         /* 1 / part of the time so far, until the next look */
+	YARDSTICKS = 8,          /* ticks, for the mean of what they tell */
 	SEEN_FROM = 60,          /* periods in S from which on it shows whether its probes see it, ... */
 	SEEN_PART = 4            /* 1 / part of them that they see at least: else there are other ways in */
 };
@@ -165,6 +166,14 @@ static uint64_t work_between(const struct ca_work *a, const struct ca_work *b, u
 	return (uint64_t)((double)(b->ns - a->ns) * (double)elapsed / seen);
 }
 
+/* Its mean, in thousandths of cycles; 0: too few ticks tell. */
+static uint64_t yardstick_between(const struct ca_work *a, const struct ca_work *b)
+{
+	uint64_t n = b->yardsticks - a->yardsticks;
+
+	return n < YARDSTICKS ? 0 : 1000 * (b->yardstick - a->yardstick) / n;
+}
+
 /* The same of what others took. */
 static uint64_t lost_between(const struct ca_load *a, const struct ca_load *b, uint64_t elapsed)
 {
@@ -214,6 +223,7 @@ void ca_conductor_experiment_close(struct ca_conductor *c, uint64_t now, uint32_
 	r->met = work.met - c->e.work.met;
 	r->overhead = work.overhead - c->e.work.overhead;
 	r->overhead_in_s = work.overhead_in_s - c->e.work.overhead_in_s;
+	r->yardstick = yardstick_between(&c->e.work, &work);
 	ca_visits_read(c->session, &c->e.after);
 	ca_visits_times_end(c->session, &c->e.flight);
 	r->periods = c->sum.periods - c->e.periods_before;

@@ -372,6 +372,7 @@ void ca_conductor_plan_tell(struct ca_conductor *c, const struct ca_experiment_r
 	o.work = latency || (v && v->point == CA_POINT_TIME)
 			 ? 0
 			 : ca_results_work(r->work, r->turns, r->end - r->start);
+	o.yardstick = latency || (v && v->point == CA_POINT_TIME) ? 0 : (double)r->yardstick;
 	if (v && v->point == CA_POINT_TIME)
 		ca_units_take_off(&o, ca_results_taken(r->end - r->start, r->work, r->s_time, r->lost,
 						       r->overhead, r->overhead_in_s));

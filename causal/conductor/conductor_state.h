@@ -42,8 +42,9 @@ struct ca_work {
 	uint64_t paid;                    /* ... and that */
 	uint64_t turns;                   /* of spin loops */
 	uint64_t met;                     /* meetings of threads where S is sampled */
-	uint64_t overhead, overhead_in_s; /* see core/slot.h */
-	uint32_t processes;               /* says which ones these are */
+	uint64_t overhead, overhead_in_s; /* see core/slot.h; so is ... */
+	uint64_t yardstick, yardsticks;
+	uint32_t processes; /* says which ones these are */
 };
 
 /* Where a limit of CPU time holds the run back, since it was opened or its measurement began. */

@@ -320,6 +320,8 @@ struct ca_work ca_conductor_whole_work(const struct ca_conductor *c)
 		work.met += atomic_load_explicit(&slot->met, memory_order_relaxed);
 		work.overhead += atomic_load_explicit(&slot->overhead, memory_order_relaxed);
 		work.overhead_in_s += atomic_load_explicit(&slot->overhead_in_s, memory_order_relaxed);
+		work.yardstick += atomic_load_explicit(&slot->yardstick, memory_order_relaxed);
+		work.yardsticks += atomic_load_explicit(&slot->yardsticks, memory_order_relaxed);
 	}
 	for (uint32_t p = 0; p < used; p++)
 		if (atomic_load(&c->session->process[p].state) == CA_SLOT_LIVE) {

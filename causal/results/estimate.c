@@ -99,6 +99,7 @@ static bool prepare(struct ca_est *est, const struct ca_observation *observation
 			.paying = o->paying,
 			.limits = o->limits,
 			.work = o->work,
+			.yardstick = o->yardstick,
 			.periods = o->periods,
 			.inside = o->inside,
 			.lost = o->lost,

@@ -27,6 +27,7 @@ struct ca_observation {
 	double paying;  /* U, s: at least one thread was paying, at most; NAN: unknown */
 	double limits;  /* waits for a time, or with a time limit, which moves with D */
 	double work; /* s of CPU time, without what was paid; 0: not known, or none; NAN: partly spent waiting */
+	double yardstick; /* what the same work took in it: how slow the CPUs were, in any unit; 0: not known */
 	double lost; /* s: what other programs and causal took, where elapsed and cost are without it; else 0 */
 	double entries; /* into the selected code; 0: not known */
 	double idle; /* of its time, the part in which a CPU was idle while a thread of the run waited for one, as

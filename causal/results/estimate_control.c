@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU time per visit as a control variate: much of what makes one experiment slower than another (the
- * place in the input, caches, the machine) makes its visits dearer in CPU time, too, by the same factor.
- * How much of that is taken out depends on how sure it is that the experiment itself has not changed it.
- * The reasoning is in doc/ESTIMATE.md. Driver's process, one thread. */
+/* Control variates: what makes one experiment slower than another, and is no effect of it, is taken out. First
+ * how fast the CPUs were in it, by a yardstick that the program's work has no part in; then CPU time per
+ * visit: much of the rest (the place in the input, caches) makes visits dearer in it by the same factor. How much of
+ * that is taken out depends on how sure it is that the experiment itself has not changed it. The reasoning is in
+ * doc/ESTIMATE.md. Driver's process, one thread. */
 #include "causal/results/estimate_parts.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* By how much the pauses of an experiment may change the work of a visit, relative, standard deviation, in
- * programs that do not spin: doc/ESTIMATE.md. */
-static const double usual_shift = 0.02;
+ * programs that do not spin; and if it is known how fast the CPUs were, which pauses change, too: doc/ESTIMATE.md. */
+static const double usual_shift = 0.02, usual_shift_at_speed = 0.01;
+
+/* A slope of what a visit takes on what the yardstick takes has so many degrees of freedom at least, and is at most
+ * that of work that needs all that a core can do. */
+static const double least_df = 3, steepest = 1.5;
 
 static const double clearly =
 	0.8; /* better, for what follows a drift, or the place in the run, to be taken */
@@ -48,6 +53,7 @@ static size_t find_cells(const struct ca_est *est, struct cell *cell, uint32_t *
 	return cells;
 }
 
+/* ---- CPU time per visit --------------------------------------------------------------------------*/
 static double work_of(const struct ca_est_item *item)
 {
 	double seconds = item->elapsed - item->delay;
@@ -81,35 +87,42 @@ static double mean_between(const struct ca_est *est, const double *work, size_t 
 	return (work[est->zero[first]] + work[est->zero[last]]) / 2;
 }
 
-/* work: logarithms of that of a visit, by item; not finite: not known. Returns the variance within cells, and what
- * it may be where few tell. */
-static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
-		      size_t cells, const uint32_t *of)
+/* How far the value of each item is from that at 0 %; not finite: not known. */
+static void take_off(const struct ca_est *est, const double *value, enum against against, double *off)
 {
-	double mean = 0, n = 0, sum = 0, df = 0;
+	double mean = 0, n = 0;
 	size_t next = 0;
 
 	for (size_t z = 0; z < est->zeros; z++)
-		if (isfinite(work[est->zero[z]])) {
-			mean += work[est->zero[z]];
+		if (isfinite(value[est->zero[z]])) {
+			mean += value[est->zero[z]];
 			n++;
 		}
-	mean /= n;
+	for (size_t i = 0; i < est->items; i++) {
+		next += next < est->zeros && est->zero[next] == i;
+		off[i] = value[i] - (against == PLACE  ? mean_near(est, value, i)
+				     : against == TIME ? mean_between(est, value, i, next)
+						       : mean / n);
+	}
+}
+
+/* work: logarithms of that of a visit, by item; not finite: not known. off: scratch. Returns the variance within cells,
+ * and what it may be where few tell. */
+static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
+		      size_t cells, const uint32_t *of, double *off)
+{
+	double sum = 0, df = 0;
+
 	for (size_t c = 0; c < cells; c++)
 		cell[c].sum = cell[c].squares = cell[c].n = 0;
+	take_off(est, work, against, off);
 	for (size_t i = 0; i < est->items; i++) {
 		struct cell *r = &cell[of[i]];
-		double off = work[i] - mean;
 
-		next += next < est->zeros && est->zero[next] == i;
-		if (against == PLACE)
-			off = work[i] - mean_near(est, work, i);
-		if (against == TIME)
-			off = work[i] - mean_between(est, work, i, next);
-		if (!isfinite(off))
+		if (!isfinite(off[i]))
 			continue;
-		r->sum += off;
-		r->squares += off * off;
+		r->sum += off[i];
+		r->squares += off[i] * off[i];
 		r->n++;
 	}
 	for (size_t c = 0; c < cells; c++) {
@@ -123,6 +136,103 @@ static double compare(const struct ca_est *est, const double *work, enum against
 		      : INFINITY;
 }
 
+/* ---- how fast the CPUs were ----------------------------------------------------------------------*/
+/* A line for all cells, each with a level of its own; experiments count by their length. */
+struct line {
+	double slope, variance; /* of the slope */
+	double left;            /* variance that is left */
+};
+struct level {
+	double n, x, y; /* means, once all are in */
+};
+
+/* x, y: how far the logarithms of what the yardstick took and of what a visit took are from those at 0 %. */
+static struct line fit(const struct ca_est *est, const double *x, const double *y, struct level *level,
+		       size_t cells, const uint32_t *of)
+{
+	double xx = 0, xy = 0, yy = 0, n = 0, weights = 0, df = -1;
+	struct line line = { .left = INFINITY };
+
+	memset(level, 0, cells * sizeof *level);
+	for (size_t i = 0; i < est->items; i++)
+		if (isfinite(x[i]) && isfinite(y[i])) {
+			df += level[of[i]].n > 0;
+			level[of[i]].n += est->item[i].cost;
+			level[of[i]].x += est->item[i].cost * x[i];
+			level[of[i]].y += est->item[i].cost * y[i];
+			weights += est->item[i].cost;
+			n++;
+		}
+	for (size_t c = 0; c < cells; c++) {
+		level[c].x /= level[c].n;
+		level[c].y /= level[c].n;
+	}
+	for (size_t i = 0; i < est->items; i++)
+		if (isfinite(x[i]) && isfinite(y[i])) {
+			double weight = est->item[i].cost * n / weights, a = x[i] - level[of[i]].x,
+			       b = y[i] - level[of[i]].y;
+
+			xx += weight * a * a;
+			xy += weight * a * b;
+			yy += weight * b * b;
+		}
+	if (df < least_df || !(xx > 0))
+		return line;
+	line.left = (yy - xy * xy / xx) / df;
+	line.variance = line.left / xx;
+	/* what may be chance is made smaller, down to none (the rule of James and Stein) */
+	if (xy > 0 && xy * xy / xx > line.left)
+		line.slope = fmin(xy / xx, steepest) * (1 - line.left / (xy * xy / xx));
+	return line;
+}
+
+/* Counts visits as many as they would have been at the mean speed. False: no memory. */
+static bool take_out_yardstick(struct ca_est *est, const uint32_t *of, size_t cells)
+{
+	double *x = calloc(est->items + 1, sizeof *x), *y = calloc(est->items + 1, sizeof *y),
+	       *off_x = calloc(est->items + 1, sizeof *off_x), *off_y = calloc(est->items + 1, sizeof *off_y),
+	       mean = 0, n = 0;
+	struct level *level = calloc(cells, sizeof *level);
+	struct line best = { .left = INFINITY };
+	bool ok = x && y && off_x && off_y && level;
+
+	for (size_t i = 0; i < est->items && ok; i++) {
+		const struct ca_est_item *item = &est->item[i];
+
+		x[i] = item->yardstick > 0 ? log(item->yardstick) : NAN;
+		y[i] = log(item->cost / item->visits);
+		mean += item->yardstick > 0 ? item->cost * x[i] : 0;
+		n += item->yardstick > 0 ? item->cost : 0;
+	}
+	for (enum against a = ALL; a <= (ca_estimate_places(est) ? PLACE : TIME) && ok; a++) {
+		struct line line;
+
+		take_off(est, x, a, off_x);
+		take_off(est, y, a, off_y);
+		line = fit(est, off_x, off_y, level, cells, of);
+		line.left /= 1 + 1 / others(est, a);
+		if (line.left < clearly * best.left || !isfinite(best.left))
+			best = line;
+	}
+	if (ok && best.slope > 0)
+		fit(est, x, y, level, cells, of);
+	for (size_t i = 0; i < est->items && ok && best.slope > 0; i++) {
+		double moved = level[of[i]].x - level[0].x;
+
+		if (!(est->item[i].yardstick > 0) || !isfinite(moved))
+			continue;
+		est->item[i].visits *= exp(best.slope * (x[i] - mean / n));
+		est->item[i].slip = sqrt(best.variance) * fabs(moved);
+	}
+	free(x);
+	free(y);
+	free(off_x);
+	free(off_y);
+	free(level);
+	return ok;
+}
+
+/* ---- CPU time per visit --------------------------------------------------------------------------*/
 /* Of the cells of its region. */
 static bool is_first(const struct cell *cell, size_t c)
 {
@@ -142,20 +252,20 @@ struct shift {
  * and a standard deviation of that (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is
  * known of the best known region. */
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
-			 const uint32_t *of, double *known, struct shift *shift)
+			 const uint32_t *of, double *off, double *known, struct shift *shift)
 {
 	double zeros = (double)est->zeros, common, tried = 0, sum_m = 0, weights = 0, squares = 0, spread = 0;
-	double noise = compare(est, work, ALL, cell, cells, of), now;
+	double noise = compare(est, work, ALL, cell, cells, of, off), now;
 	enum against against = ALL;
 
 	for (enum against a = TIME; a <= (ca_estimate_places(est) ? PLACE : TIME); a++) {
-		now = compare(est, work, a, cell, cells, of);
+		now = compare(est, work, a, cell, cells, of, off);
 		if (now < clearly * noise) {
 			noise = now;
 			against = a;
 		}
 	}
-	compare(est, work, against, cell, cells, of);
+	compare(est, work, against, cell, cells, of, off);
 	*known = INFINITY;
 	for (size_t c = 1; c < cells; c++) {
 		double sum = 0, n = 0, variance;
@@ -215,16 +325,22 @@ static double slope_of(const struct ca_est *est, const double *work)
 
 bool ca_estimate_control(struct ca_est *est)
 {
-	double *work = calloc(est->items + 1, sizeof *work), known, usual, mean = 0, n = 0, tried = 0;
+	double *work = calloc(est->items + 1, sizeof *work), *off = calloc(est->items + 1, sizeof *off),
+	       known, usual, mean = 0, n = 0, tried = 0;
 	struct cell *cell = calloc(est->items + 1, sizeof *cell);
 	struct shift *shift = calloc(est->items + 1, sizeof *shift);
-	size_t cells;
+	size_t cells = 0;
 	uint32_t *of = calloc(est->items + 1, sizeof *of);
-	bool ok = work && cell && of && shift, can = est->zeros > 1;
+	bool ok = work && off && cell && of && shift, can = est->zeros > 1, at_speed = true;
 
+	if (ok) {
+		cells = find_cells(est, cell, of);
+		ok = take_out_yardstick(est, of, cells);
+	}
 	for (size_t i = 0; i < est->items && ok; i++) {
 		work[i] = log(work_of(&est->item[i]));
 		can = can && !isnan(est->item[i].work);
+		at_speed = at_speed && est->item[i].yardstick > 0;
 		if (isfinite(work[i])) {
 			mean += work[i];
 			n++;
@@ -232,8 +348,8 @@ bool ca_estimate_control(struct ca_est *est)
 	}
 	if (!ok || !can || !(n > 0))
 		goto done;
-	cells = find_cells(est, cell, of);
-	usual = fmax(usual_shift * usual_shift, find_shift(est, work, cell, cells, of, &known, shift));
+	usual = fmax(pow(at_speed ? usual_shift_at_speed : usual_shift, 2),
+		     find_shift(est, work, cell, cells, of, off, &known, shift));
 	est->control = isfinite(known) ? known / (known + usual) * slope_of(est, work) : 0;
 	for (size_t c = 1; c < cells; c++)
 		tried += is_first(cell, c) && shift[c].variance > 0;
@@ -241,8 +357,9 @@ bool ca_estimate_control(struct ca_est *est)
 		const struct shift *s = &shift[of[i]];
 
 		/* the largest of so many is as large by chance alone */
-		est->item[i].slip =
-			est->control * sqrt(fmax(usual, s->mean * s->mean - (1 + log(tried)) * s->variance));
+		est->item[i].slip = hypot(
+			est->item[i].slip,
+			est->control * sqrt(fmax(usual, s->mean * s->mean - (1 + log(tried)) * s->variance)));
 	}
 	/* not its cost is smaller, but each visit counts for more: an experiment weighs as much as its time */
 	for (size_t i = 0; i < est->items; i++)
@@ -250,6 +367,7 @@ bool ca_estimate_control(struct ca_est *est)
 			est->item[i].visits *= exp(est->control * (work[i] - mean / n));
 done:
 	free(work);
+	free(off);
 	free(cell);
 	free(of);
 	free(shift);

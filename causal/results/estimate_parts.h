@@ -13,7 +13,7 @@ enum { CA_EST_COUNTS = 8 };
 struct ca_est_item {
 	double cost, visits, time;
 	double counted; /* visits, before ca_estimate_control */
-	double elapsed, active, delay, still, paying, limits, work, periods, inside, lost,
+	double elapsed, active, delay, still, paying, limits, work, yardstick, periods, inside, lost,
 		idle;            /* as in ca_observation */
 	double from, to, before; /* ... */
 	double place;            /* s into its run at 0 %, its middle, about; where est->placed */

@@ -48,7 +48,7 @@ struct ca_profile_experiment {
 	uint64_t met;    /* UINT64_MAX: unknown; so is ... */
 	uint64_t queued;
 	uint64_t at; /* ns of virtual time since its run began */
-	uint64_t limits, outside, overhead, overhead_in_s;
+	uint64_t limits, outside, overhead, overhead_in_s, yardstick;
 	bool exact;
 	size_t first, visits; /* in ca_profile.visits */
 	bool disturbed;       /* by other programs; flags tells whether it is used all the same */

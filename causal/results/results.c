@@ -301,6 +301,8 @@ enum ca_status ca_results_experiment(struct ca_results *results, const struct ca
 		add_u64(object, "overhead", record->overhead);
 	if (record->overhead_in_s)
 		add_u64(object, "overhead_in_s", record->overhead_in_s);
+	if (record->yardstick)
+		add_u64(object, "yardstick", record->yardstick);
 	add_bool(object, "exact", record->exact);
 	json_object_object_add(object, "flags", flag_array(record->flags));
 	json_object_object_add(object, "progress", progress_array(results, record));

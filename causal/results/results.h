@@ -80,6 +80,8 @@ struct ca_experiment_record {
 	uint64_t met;     /* how often its threads have met others, where S is sampled */
 	uint64_t overhead,
 		overhead_in_s; /* ns in causal's own code, by samples, handlers left out; in S time */
+	uint64_t yardstick;    /* thousandths of cycles that the same work takes at each tick, the mean: how
+				* slow the CPUs were; 0: not known */
 	bool exact;            /* S was known by probes */
 	size_t visit_count;
 	const struct ca_visits *visits; /* borrowed */

@@ -207,6 +207,7 @@ static bool read_experiment(struct ca_profile *profile, struct json_object *reco
 		.met = known_u64(record, "met"),
 		.overhead = ca_results_json_u64(record, "overhead"),
 		.overhead_in_s = ca_results_json_u64(record, "overhead_in_s"),
+		.yardstick = ca_results_json_u64(record, "yardstick"),
 		.paying = known_u64(record, "paying"),
 		.limits = ca_results_json_u64(record, "limits"),
 		.outside = ca_results_json_u64(record, "outside"),

@@ -33,10 +33,12 @@
 #include <unistd.h>
 
 enum {
-	LONG = 50000,   /* ns in a handler, in which others may have had the CPU ... */
-	OFF = 8,        /* ... so often */
-	TEND = 32,      /* ticks between two looks whether there is still a run */
-	LONGEST_HIT = 8 /* periods that one sample in S may stand for */
+	LONG = 50000,    /* ns in a handler, in which others may have had the CPU ... */
+	OFF = 8,         /* ... so often */
+	TEND = 32,       /* ticks between two looks whether there is still a run */
+	LONGEST_HIT = 8, /* periods that one sample in S may stand for */
+	YARDSTICK = 500, /* turns of the work that is always the same, ... */
+	INTERRUPTED = 4  /* ... and so many times as long as it takes at least says something else */
 };
 
 static uint64_t less(uint64_t a, uint64_t b)
@@ -215,6 +217,29 @@ static void leave_own_frames(struct ca_stack *stack)
 	}
 }
 
+/* The same work at each tick, which needs a third of a microsecond, registers, and much of what a core can do at once: it
+ * takes as much longer as whoever shares the core (another hyperthread, also of another guest) leaves less of it, or as
+ * its clock is lower. What an interrupt fell into says nothing of that. */
+static void take_yardstick(struct ca_thread *t)
+{
+	uint64_t a = 1, b = 2, c = 3, d = 4, from = ca_cpu_cycles(), took;
+
+	for (uint64_t i = 0; i < YARDSTICK; i++) {
+		a += b ^ i;
+		b += c ^ i;
+		c += d ^ i;
+		d += i;
+		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d));
+	}
+	took = ca_cpu_cycles() - from;
+	if (took < t->yardstick_least || !t->yardstick_least)
+		t->yardstick_least = took;
+	if (took / INTERRUPTED > t->yardstick_least)
+		return;
+	atomic_fetch_add_explicit(&t->slot->yardstick, took, memory_order_relaxed);
+	atomic_fetch_add_explicit(&t->slot->yardsticks, 1, memory_order_relaxed);
+}
+
 static void tick(struct ca_thread *t, const void *context)
 {
 	struct ca_selection *sel = &ca_rt.session->selection;
@@ -225,6 +250,8 @@ static void tick(struct ca_thread *t, const void *context)
 
 	t->ticks += !t->beside;
 	atomic_fetch_add_explicit(&t->slot->samples, 1, memory_order_relaxed);
+	if (!ca_rt.sampling && !t->beside)
+		take_yardstick(t);
 	ca_unwind_registers(&r, all, context);
 	ca_activation_check(t, r.sp); /* left by longjmp or an exception */
 	if (t->waiting && r.sp > t->waiting_sp && (r.pc < ca_rt.own_low || r.pc >= ca_rt.own_high)) {

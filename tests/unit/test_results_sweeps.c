@@ -30,6 +30,8 @@ struct kind {
 	double spins;       /* of the effect, what is also missing from CPU time per visit */
 	double places;      /* from one part of a run to another, the same in each run */
 	bool placed;        /* it is known where in the run a window lies */
+	double speed;       /* how much the CPUs' speed varies from window to window; a yardstick tells */
+	double slope;       /* how much of that a visit has */
 };
 
 static const struct kind kinds[] = {
@@ -66,6 +68,16 @@ static const struct kind alike[] = {
 	{ "no places", .5, .4, .6, .2, .4, .1, 0, 0, 200, 8, 12, true, 0, 0, 0, true },
 	{ "no places, few runs", .5, .4, .6, .2, .4, .1, 0, 0, 200, 2, 18, true, 0, 0, 0, true },
 };
+/* The machine is now faster, now slower, and a yardstick tells when; with the places of runs that are alike, without
+ * CPU time; and where that is nothing that visits depend on. */
+static const struct kind machine[] = {
+	{ "speed", .5, .4, .6, .2, .4, .02, 0, 0, 200, 3, 24, true, 0, 0, 0, false, .15, .6 },
+	{ "speed, two windows a cell", .6, .5, 1, 0, .6, .02, 0, 0, 200, 2, 15, true, 0, 0, 0, false, .15,
+	  .6 },
+	{ "speed and places", .5, .4, .6, .2, .4, .02, 0, 0, 200, 8, 12, true, 0, 0, .35, true, .15, .6 },
+	{ "speed and work", .5, .4, .6, .2, .4, .05, 0, 0, 200, 3, 24, true, .02, 0, 0, false, .15, .6 },
+	{ "speed of no use", .5, .4, .6, .2, .4, .05, 0, 0, 200, 3, 24, true, 0, 0, 0, false, .15, 0 },
+};
 static const uint32_t speedups[] = { 0, 250000, 500000, 750000, 1000000 };
 
 static double s_off[REGIONS + 1]; /* S time is known to 1 % */
@@ -90,7 +102,9 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 	double p = speedup / 1e6, phase = 1 + 0.03 * normal(), e = phase * truth(k, region, p);
 	double s = phase * k->share * (part_of(region) > 0 ? part_of(region) : beside);
 	double length = 0.25, lump = exp(k->lumps * normal() / sqrt(k->rate));
-	double visit = length / k->rate * exp(level + k->noise * normal()), in_s = s * visit;
+	double speed = k->speed > 0 ? k->speed * normal() : 0, yardstick = 1;
+	double visit = length / k->rate * exp(level + k->noise * normal() + k->slope * speed),
+	       in_s = s * visit;
 	double elapsed, paying, visits, work = visit * exp(k->work * normal()) * (1 - k->spins * e);
 
 	/* in the dilated world a visit takes (1 - e) of its time, and p x S is inserted */
@@ -100,6 +114,8 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 	if (k->beside < 0)
 		paying = 0;
 	visits = floor(length / (elapsed * lump) + uniform());
+	if (k->speed > 0) /* of a hundred ticks, one of which says little */
+		yardstick = exp(speed + 0.02 * normal());
 	return (struct ca_observation){
 		.region = region,
 		.speedup = speedup,
@@ -108,6 +124,7 @@ static struct ca_observation window(const struct kind *k, uint32_t region, uint3
 		.cost = length * (1 - seen * p * in_s / elapsed),
 		.visits = visits,
 		.work = k->work > 0 ? 2 * work * length / (elapsed * lump) : 0,
+		.yardstick = k->speed > 0 ? 900000 * yardstick : 0,
 		.elapsed = length,
 		.active = length * seen * in_s / elapsed,
 		.delay = length * seen * p * in_s / elapsed,
@@ -284,6 +301,32 @@ static void test_places(void **state)
 		t[0] = sweep(&without, play, ca_sweeps(40));
 		ca_judge(t[1].covered > 0.9 * t[1].seen);
 		ca_judge(t[1].width < (k < 2 ? 0.9 : 1.05) * t[0].width);
+	}
+}
+
+static size_t play_blind(const struct kind *k, struct ca_observation *out)
+{
+	size_t n = play(k, out);
+
+	for (size_t i = 0; i < n; i++)
+		out[i].yardstick = 0;
+	return n;
+}
+
+/* How fast the machine was makes intervals shorter, and where it makes no difference, nothing. */
+static void test_yardstick(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof machine / sizeof *machine; k++) {
+		struct tally seen = sweep(&machine[k], play, ca_sweeps(40)),
+			     blind = sweep(&machine[k], play_blind, ca_sweeps(40));
+
+		ca_judge(seen.covered > 0.9 * seen.seen);
+		/* CPU time tells most of it, too, if that is known */
+		ca_judge(seen.width < (!(machine[k].slope > 0) ? 1.05
+				       : machine[k].work > 0   ? 0.95
+							       : 0.75) *
+					      blind.width);
 	}
 }
 
@@ -833,7 +876,7 @@ int main(void)
 		cmocka_unit_test(test_one_window),   cmocka_unit_test(test_line),
 		cmocka_unit_test(test_all_of_it),    cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_work),         cmocka_unit_test(test_places),
-		cmocka_unit_test(test_adaptive),
+		cmocka_unit_test(test_yardstick),    cmocka_unit_test(test_adaptive),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
