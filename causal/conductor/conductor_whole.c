@@ -130,6 +130,17 @@ static bool has_time_for_two(const struct ca_conductor *c, uint64_t runtime)
 	return !c->opt.budget || c->opt.budget >= 3 * runtime;
 }
 
+/* Of a sweep that decides itself how many runs it takes. */
+static void look_for_coarse(struct ca_conductor *c, uint64_t runtime)
+{
+	uint32_t coarse = 0;
+
+	if (c->plan && !c->set->end_to_end && is_all_of_it(c) && c->opt.budget > runtime)
+		coarse = ca_plan_find_coarse(c->plan, (double)(c->opt.budget - runtime) / 1e9);
+	if (coarse)
+		ca_steady_ask(ca_sweep_steady(c->opt.sweep), ca_catalog_get_region(&c->catalog, coarse));
+}
+
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 {
 	const struct ca_region *region;
@@ -142,6 +153,7 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		ca_sweep_count_whole(c->opt.sweep);
 	if (is_too_short(c, runtime))
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
+	look_for_coarse(c, runtime);
 	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
 		return;
 	if (region && percent && !has_time_for_two(c, runtime)) {

@@ -14,8 +14,13 @@ enum {
 	REPLICATES = 200,
 	GROWTH = 20, /* estimates are made anew when there is 1 / GROWTH more to go on */
 	FEW = 5,     /* doubtful experiments more than good ones, and they are what there is */
-	AGAIN = 2    /* times that an experiment is tried again */
+	AGAIN = 2,   /* times that an experiment is tried again */
+	COARSE = 6,  /* experiments of a code that show how much they vary */
+	PAIRS = 4    /* whole runs at a speedup, and as many at 0 %, that an interval needs */
 };
+/* By how much whole runs vary, once it is known how fast the CPUs were; and how much longer experiments inside runs
+ * should take before runs are spent on that. */
+static const double noise_of_runs = 0.03, surely = 1.5;
 static const double slightly = 1; /* percent: wider than asked for, and hardly seen */
 static const double grows = 1.1;  /* S time, for what the program takes without pauses: it polls */
 
@@ -560,4 +565,33 @@ size_t ca_plan_top(const struct ca_plan *p, struct ca_plan_row *row, size_t most
 		n += n < most;
 	}
 	return n;
+}
+
+/* s of pairs of whole runs until what brings so much, percent, is known to +- points. */
+static double time_by_runs(const struct ca_plan *p, double effect, double points)
+{
+	double pairs = 2 * pow(1.96 * noise_of_runs * (1 - effect / 100) / (points / 100), 2);
+
+	return 2 * p->length * fmax(pairs, PAIRS);
+}
+
+uint32_t ca_plan_find_coarse(const struct ca_plan *p, double left)
+{
+	struct ca_plan_row row[CA_PLAN_TOP];
+	size_t n = ca_plan_top(p, row, CA_PLAN_TOP);
+	double elapsed = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		elapsed += p->seen[i].elapsed;
+	for (size_t i = 0; i < n && p->length > 0 && !p->whole; i++) {
+		const struct ca_plan_code *code = ca_plan_find(p, row[i].region);
+		double points = hypot(p->opt.points, ca_estimate_lasting_error(&code->curve, 0.5)),
+		       inside = elapsed * (pow(ca_estimate_width(&code->curve) / 2 / points, 2) - 1),
+		       runs = time_by_runs(p, row[i].effect, points);
+
+		if (code->open && !code->by_runs && code->tries >= COARSE &&
+		    code->curve.how == CA_HOW_COMPARED && runs <= left && inside > surely * runs)
+			return row[i].region;
+	}
+	return 0;
 }

@@ -14,7 +14,8 @@ enum {
 	ENOUGH = 12, /* ... if that few lie between two at 0 %, it is not waited for */
 	DEGREES = 4, /* ... and of freedom that say what chance is */
 	AGAIN = 2,   /* pairs that say otherwise: one alone does so by chance, now and then */
-	PAIRS = 4    /* whole runs above 0 % that an interval needs */
+	PAIRS = 4,   /* whole runs above 0 % that an interval needs */
+	MOST = 12 /* of what experiments inside runs tell, too: should these not tell more, they never will */
 };
 static const double doubt = 0.04; /* of the work per visit, that is less or more ... */
 /* ... beyond chance: of a dozen codes, each looked at a dozen times; and where whole runs cost little, so that a false
@@ -190,13 +191,18 @@ bool ca_steady_is_seen(const struct ca_steady *steady)
 	return true;
 }
 
+/* Whole runs are to be made of it. */
+static bool wants_runs(const struct ca_steady_region *r)
+{
+	return r->state == CA_STEADY_NOT && !r->settled && !(r->coarse && r->whole >= MOST);
+}
+
 bool ca_steady_is_open(const struct ca_steady *steady)
 {
 	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
-		if (r->state == CA_STEADY_IN_DOUBT ||
-		    (r->state == CA_STEADY_NOT && r->whole < PAIRS && !r->settled))
+		if (r->state == CA_STEADY_IN_DOUBT || (wants_runs(r) && r->whole < PAIRS))
 			return true;
 	}
 	return false;
@@ -214,11 +220,28 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 			*percent = most_telling(r);
 			return &steady->regions.region[i];
 		}
-		if (r->state != CA_STEADY_NOT || r->settled || r->whole >= least)
+		if (!wants_runs(r) || r->whole >= least)
 			continue;
 		least = r->whole; /* each in turn */
 		*percent = 0;
 		wrong = &steady->regions.region[i];
 	}
 	return wrong;
+}
+
+void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region)
+{
+	struct ca_steady_region *r = region_of(steady, region);
+
+	if (!r || r->state == CA_STEADY_IN_DOUBT || r->state == CA_STEADY_NOT)
+		return;
+	r->state = CA_STEADY_NOT;
+	r->coarse = true;
+}
+
+bool ca_steady_is_coarse(const struct ca_steady *steady, const struct ca_region *region)
+{
+	const struct ca_region *known = region ? ca_catalog_find_region(&steady->regions, region) : NULL;
+
+	return known && steady->region[known->id - 1].coarse;
 }

@@ -40,6 +40,7 @@ struct ca_steady_region {
 	unsigned whole;              /* whole runs above 0 % */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
+	bool coarse;  /* what experiments inside runs see is right, but varies more than whole runs do */
 	bool settled; /* whole runs tell enough; set by who knows (sweep.c) */
 };
 struct ca_steady {
@@ -71,5 +72,10 @@ bool ca_steady_is_open(const struct ca_steady *steady);
 /* A region that whole runs should be made of, at 0 % and beside it at *percent (0: at any): what is seen
  * of it inside runs is in doubt, or known to be wrong. NULL: none. Borrowed until the next call. */
 const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned *percent);
+
+/* Experiments inside runs vary so much that whole runs are to be made of it, until they tell enough, and not too many. */
+void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region);
+/* Was it asked for so? */
+bool ca_steady_is_coarse(const struct ca_steady *steady, const struct ca_region *region);
 
 #endif

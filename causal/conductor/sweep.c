@@ -388,9 +388,11 @@ const char *ca_sweep_why_whole(const struct ca_sweep *sweep, const struct ca_reg
 {
 	*percent = 0;
 	*region = sweep->why_whole ? NULL : ca_steady_wants(&sweep->steady, percent);
-	return sweep->why_whole ? sweep->why_whole
-	       : *region        ? "experiments inside a run may live on what is stored in queues"
-				: NULL;
+	if (sweep->why_whole || !*region)
+		return sweep->why_whole;
+	return ca_steady_is_coarse(&sweep->steady, *region)
+		       ? "whole runs tell sooner than experiments inside a run, which vary"
+		       : "experiments inside a run may live on what is stored in queues";
 }
 
 struct ca_steady *ca_sweep_steady(struct ca_sweep *sweep)

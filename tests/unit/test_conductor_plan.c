@@ -346,6 +346,46 @@ static void test_runs_beside(void **state)
 	}
 }
 
+/* Where experiments inside runs vary much, pairs of whole runs are asked for: if there is time for them, and they are not
+ * longer than what they spare. */
+static void test_coarse(void **state)
+{
+	static const struct program one = { .codes = 1, .worth = { 60 }, .at_most = { 70 }, .noise = 0.3 },
+				    clear = { .codes = 1, .worth = { 60 }, .at_most = { 70 }, .noise = 0.01 },
+				    alone = { .codes = 1,
+					      .worth = { 60 },
+					      .at_most = { 70 },
+					      .noise = 0.3,
+					      .alone = true };
+	static const struct {
+		const struct program *p;
+		unsigned steps;
+		double length, left;
+		bool coarse;
+	} cases[] = {
+		{ &one, 12, 2, 60, true },    { &one, 4, 2, 60, false },    { &one, 12, 2, 10, false },
+		{ &one, 12, 0, 60, false },   { &one, 12, 30, 600, false }, { &clear, 12, 2, 60, false },
+		{ &alone, 12, 2, 60, false },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < CA_COUNT(cases); k++) {
+		struct sweep s;
+		unsigned rows;
+
+		begin(&s, cases[k].p, 5, false);
+		for (unsigned i = 0; i < cases[k].steps; i++)
+			step(&s, cases[k].p);
+		ca_plan_set_length(s.plan, cases[k].length);
+		ca_plan_is_decided(s.plan, &rows);
+		if (ca_plan_find_coarse(s.plan, cases[k].left) != cases[k].coarse)
+			fail_msg("case %zu", k);
+		ca_plan_use_whole(s.plan, false);
+		assert_int_equal(ca_plan_find_coarse(s.plan, cases[k].left), 0);
+		ca_plan_free(s.plan);
+	}
+}
+
 /* Estimates wait until there is enough that is new; who asks for all gets all, once. */
 static void test_all_is_known(void **state)
 {
@@ -738,6 +778,7 @@ int main(void)
 		cmocka_unit_test(test_top),
 		cmocka_unit_test(test_top_unknown),
 		cmocka_unit_test(test_runs_beside),
+		cmocka_unit_test(test_coarse),
 		cmocka_unit_test(test_all_is_known),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_beside),

@@ -272,6 +272,54 @@ static void test_steady(void **state)
 	assert_wants(NULL, 0);
 }
 
+static void ask(const char *name)
+{
+	struct ca_region r = region(name);
+
+	ca_steady_ask(&steady, &r);
+}
+
+static bool is_coarse(const char *name)
+{
+	struct ca_region r = region(name);
+
+	return ca_steady_is_coarse(&steady, &r);
+}
+
+/* What varies too much inside runs is asked of whole runs, and not for ever. */
+static void test_coarse(void **state)
+{
+	(void)state;
+	add_windows("f", 700, 2000, 0.01);
+	add_windows("g", 700, 2000, 0.01);
+	assert_false(is_coarse("f"));
+	ask("f");
+	assert_true(is_coarse("f"));
+	assert_false(is_coarse("g"));
+	for (unsigned i = 0; i < 12; i++) {
+		assert_wants("f", 0);
+		assert_int_equal(ca_steady_is_open(&steady), i < 4); /* as many as an interval needs */
+		add("f", 0, true, 1010, 0);
+		add("f", 50, true, 730, 0);
+	}
+	assert_wants(NULL, 0);
+}
+
+/* Enough are as many as tell what is asked for; and what is in doubt, or known to be wrong, stays so. */
+static void test_coarse_is_settled(void **state)
+{
+	(void)state;
+	ask("f");
+	assert_wants("f", 0);
+	steady.region[0].settled = true;
+	assert_wants(NULL, 0);
+	add_windows("g", 600, 1500, 0);
+	assert_wants("g", 50);
+	ask("g");
+	assert_false(is_coarse("g"));
+	assert_wants("g", 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +333,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_steady, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_chance_of_a_pair, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_coarse, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_coarse_is_settled, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

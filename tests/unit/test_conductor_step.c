@@ -523,6 +523,24 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* How fast the CPUs were in an experiment: what its ticks add, of all threads, and nothing of a few. */
+static void test_yardstick(void **state)
+{
+	(void)state;
+	atomic_store(&session->slots_used, 2);
+	atomic_store(&session->slot[0].yardstick, 50000);
+	atomic_store(&session->slot[0].yardsticks, 20);
+	conductor.e.work = ca_conductor_whole_work(&conductor);
+	atomic_fetch_add(&session->slot[0].yardstick, 6 * 900);
+	atomic_fetch_add(&session->slot[0].yardsticks, 6);
+	ca_conductor_experiment_close(&conductor, clock_now, 0);
+	assert_int_equal(conductor.e.record.yardstick, 0);
+	atomic_fetch_add(&session->slot[1].yardstick, 3 * 1203);
+	atomic_fetch_add(&session->slot[1].yardsticks, 3);
+	ca_conductor_experiment_close(&conductor, clock_now, 0);
+	assert_int_equal(conductor.e.record.yardstick, 1001000);
+}
+
 /* Else it wraps, and what was in it is lost. */
 static void test_log_is_read(void **state)
 {
@@ -1553,6 +1571,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_untold),
 		cmocka_unit_test_setup_teardown(test_log_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_yardstick, set_up, tear_down),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_becomes_hotter),
 		cmocka_unit_test(test_is_entered_unseen),

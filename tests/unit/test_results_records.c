@@ -95,6 +95,7 @@ static enum ca_status put(struct ca_results *results, uint32_t i, uint32_t flags
 		.outside = outside,
 		.queued = queued,
 		.work = work,
+		.yardstick = UINT64_C(1000) * i,
 		.exact = exact,
 		.visit_count = 1,
 		.visits = &visits,
@@ -142,6 +143,8 @@ static void test_round_trip(void **state)
 	assert_int_equal(profile->experiments, 12);
 	assert_int_equal(profile->experiment[1].duration, 1000000000);
 	assert_int_equal(profile->experiment[1].speedup, 500000);
+	assert_int_equal(profile->experiment[0].yardstick, 0);
+	assert_int_equal(profile->experiment[3].yardstick, 3000);
 	assert_int_equal(profile->experiment[11].flags, CA_EXPERIMENT_CUT);
 	assert_int_equal(profile->funnel.kept, 11);
 	assert_int_equal(profile->funnel.failed, 1);

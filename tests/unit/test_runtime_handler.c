@@ -292,6 +292,8 @@ static void takes_a_sample(void **state)
 	assert_int_equal(all_dropped(), 0);
 	assert_int_equal(me->ticks, 1);
 	assert_int_equal(me->guard, 0);
+	assert_int_equal(atomic_load(&me->slot->yardsticks), 1);
+	assert_in_range(atomic_load(&me->slot->yardstick), 1, 1000000);
 	assert_int_equal(
 		followed + serviced + cancel_looks + adjusted + accrued + checked + paid + told + left, 9);
 	assert_int_equal(wound + forwarded + tended, 0);
