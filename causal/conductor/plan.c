@@ -575,7 +575,7 @@ static double time_by_runs(const struct ca_plan *p, double effect, double points
 	return 2 * p->length * fmax(pairs, PAIRS);
 }
 
-uint32_t ca_plan_find_coarse(const struct ca_plan *p, double left)
+uint32_t ca_plan_find_coarse(struct ca_plan *p, double left)
 {
 	struct ca_plan_row row[CA_PLAN_TOP];
 	size_t n = ca_plan_top(p, row, CA_PLAN_TOP);
@@ -584,14 +584,16 @@ uint32_t ca_plan_find_coarse(const struct ca_plan *p, double left)
 	for (size_t i = 0; i < p->n; i++)
 		elapsed += p->seen[i].elapsed;
 	for (size_t i = 0; i < n && p->length > 0 && !p->whole; i++) {
-		const struct ca_plan_code *code = ca_plan_find(p, row[i].region);
+		struct ca_plan_code *code = ca_plan_find(p, row[i].region);
 		double points = hypot(p->opt.points, ca_estimate_lasting_error(&code->curve, 0.5)),
 		       inside = elapsed * (pow(ca_estimate_width(&code->curve) / 2 / points, 2) - 1),
 		       runs = time_by_runs(p, row[i].effect, points);
 
-		if (code->open && !code->by_runs && code->tries >= COARSE &&
-		    code->curve.how == CA_HOW_COMPARED && runs <= left && inside > surely * runs)
+		if (code->open && !code->coarse && !code->by_runs && code->tries >= COARSE &&
+		    code->curve.how == CA_HOW_COMPARED && runs <= left && inside > surely * runs) {
+			code->coarse = true;
 			return row[i].region;
+		}
 	}
 	return 0;
 }

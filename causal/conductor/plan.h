@@ -92,7 +92,7 @@ struct ca_plan_row {
 };
 size_t ca_plan_top(const struct ca_plan *plan, struct ca_plan_row *row, size_t most);
 /* Of the first rows one whose answer is open, and that whole runs, pairs of 0 % and a speedup, would tell sooner than
- * experiments inside runs, and within so many s; 0: none. */
-uint32_t ca_plan_find_coarse(const struct ca_plan *plan, double left);
+ * experiments inside runs, and within so many s; each once. 0: none. */
+uint32_t ca_plan_find_coarse(struct ca_plan *plan, double left);
 
 #endif

@@ -16,6 +16,7 @@ struct ca_plan_code {
 	bool polls;           /* the longer others are delayed, the longer it takes */
 	unsigned tries, lost; /* experiments that were usable; in a row that were not */
 	unsigned zeros;       /* those at 0 % in which it was selected */
+	bool coarse;          /* ca_plan_find_coarse has told of it */
 	bool known, by_runs;  /* the estimate, that of whole runs: */
 	struct ca_curve curve;
 };

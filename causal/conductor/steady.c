@@ -185,7 +185,8 @@ bool ca_steady_is_seen(const struct ca_steady *steady)
 	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
-		if (r->seen && r->all.n < OTHERS && r->tries > OTHERS && r->tries < ENOUGH)
+		if (r->seen && r->state != CA_STEADY_NOT && r->all.n < OTHERS && r->tries > OTHERS &&
+		    r->tries < ENOUGH)
 			return false;
 	}
 	return true;

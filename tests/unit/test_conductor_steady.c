@@ -296,6 +296,13 @@ static void test_coarse(void **state)
 	ask("f");
 	assert_true(is_coarse("f"));
 	assert_false(is_coarse("g"));
+	for (int i = 0; i < 4; i++) /* not enough of it inside runs for a doubt, and there will be no more */
+		add("late", 50, false, 500, 1500);
+	assert_false(ca_steady_is_seen(&steady));
+	ask("late");
+	assert_true(ca_steady_is_seen(&steady));
+	for (int i = 0; i < 12; i++)
+		add("late", 50, true, 500, 0);
 	for (unsigned i = 0; i < 12; i++) {
 		assert_wants("f", 0);
 		assert_int_equal(ca_steady_is_open(&steady), i < 4); /* as many as an interval needs */
