@@ -333,7 +333,7 @@ bool ca_estimate_control(struct ca_est *est)
 	uint32_t *of = calloc(est->items + 1, sizeof *of);
 	bool ok = work && off && cell && of && shift, can = est->zeros > 1, at_speed = true;
 
-	if (ok) {
+	if (ok && can) {
 		cells = find_cells(est, cell, of);
 		ok = take_out_yardstick(est, of, cells);
 	}

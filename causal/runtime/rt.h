@@ -207,26 +207,26 @@ struct ca_thread {
 	struct ca_fine_turns fine_turns;
 	uint64_t fine_cpu; /* ns of thread CPU time then; only without a switch log */
 	/* sampling */
-	bool sampled_in;          /* S is sampled, and the last look at our stack found it */
-	uint64_t paid_in_ticks;   /* ns, since the last sample of it */
-	uint64_t hit_cpu;         /* thread CPU time at the last sample ... */
-	uint64_t hit_spun;        /* ... and what it had paid on a CPU by then, ns */
-	bool in_kernel;           /* the last tick found it in a system call ... */
-	bool counts;              /* ... and is for a sample ... */
-	bool beside;              /* ... and perf's ticks see the rest ... */
-	uint64_t of_kernel;       /* ... and it is the kernel's, and stands for so much time, ns; 0: perf's */
-	uint64_t yardstick_least; /* cycles, of all that it took */
-	uint64_t handler_cpu;     /* ... when the handler began; 0: a switch log tells more cheaply */
-	uint32_t samplers;        /* of this thread: 1 << enum ca_sampler */
-	uint64_t cpu_due;         /* periods since the last sample of CPU time */
-	uint64_t real;            /* ns: until then real time has its samples */
-	uint64_t overflow_seen;   /* events of --overflow up to the last sample of them ... */
-	uint64_t overflows;       /* ... and those that the handler is called for */
+	bool sampled_in;        /* S is sampled, and the last look at our stack found it */
+	uint64_t paid_in_ticks; /* ns, since the last sample of it */
+	uint64_t hit_cpu;       /* thread CPU time at the last sample ... */
+	uint64_t hit_spun;      /* ... and what it had paid on a CPU by then, ns */
+	bool in_kernel;         /* the last tick found it in a system call ... */
+	bool counts;            /* ... and is for a sample ... */
+	bool beside;            /* ... and perf's ticks see the rest ... */
+	uint64_t of_kernel;     /* ... and it is the kernel's, and stands for so much time, ns; 0: perf's */
+	uint64_t handler_cpu;   /* ... when the handler began; 0: a switch log tells more cheaply */
+	uint32_t samplers;      /* of this thread: 1 << enum ca_sampler */
+	uint64_t cpu_due;       /* periods since the last sample of CPU time */
+	uint64_t real;          /* ns: until then real time has its samples */
+	uint64_t overflow_seen; /* events of --overflow up to the last sample of them ... */
+	uint64_t overflows;     /* ... and those that the handler is called for */
 	uint64_t metric[CA_METRIC_COUNT]; /* as counted at the last sample */
 	uint32_t told_wait;               /* stacks of waits that begin, so far; the last of them ... */
 	uint64_t told_at, told_place;     /* ... at that time, ns, and where; */
 	uint64_t open_cpu, open_blocked; /* at the begin of the wait that is open: thread CPU time; blocked */
 	uint64_t told_due;               /* ns; the next ones may come so often: see sample.c */
+	uint64_t yardstick_least;        /* cycles, of what it took at a tick */
 	/* what looks have found at this selection, and at others before: one per region */
 	struct ca_history history, histories[CA_HISTORIES];
 	uint64_t ticks;

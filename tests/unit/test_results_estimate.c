@@ -565,6 +565,7 @@ static void test_single(void **state)
 				.visits = 100,
 				.elapsed = 1,
 				.active = 0.6,
+				.yardstick = 900 + (double)n, /* also of none at 0 % */
 				.delay = n == 2 ? cases[k].delay : 0,
 				.paying = n == 2 ? cases[k].paying : 0,
 				.per_visit = true,
