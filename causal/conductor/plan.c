@@ -15,8 +15,7 @@ enum {
 	GROWTH = 20, /* estimates are made anew when there is 1 / GROWTH more to go on */
 	FEW = 5,     /* doubtful experiments more than good ones, and they are what there is */
 	AGAIN = 2,   /* times that an experiment is tried again */
-	COARSE = 6,  /* experiments of a code that show how much they vary */
-	PAIRS = 4    /* whole runs at a speedup, and as many at 0 %, that an interval needs */
+	COARSE = 6   /* experiments of a code that show how much they vary */
 };
 /* By how much whole runs vary, once it is known how fast the CPUs were; and how much longer experiments inside runs
  * should take before runs are spent on that. */
@@ -572,7 +571,7 @@ static double time_by_runs(const struct ca_plan *p, double effect, double points
 {
 	double pairs = 2 * pow(1.96 * noise_of_runs * (1 - effect / 100) / (points / 100), 2);
 
-	return 2 * p->length * fmax(pairs, PAIRS);
+	return 2 * p->length * fmax(pairs, CA_ESTIMATE_WHOLE_RUNS);
 }
 
 uint32_t ca_plan_find_coarse(struct ca_plan *p, double left)

@@ -14,7 +14,6 @@ enum {
 	ENOUGH = 12, /* ... if that few lie between two at 0 %, it is not waited for */
 	DEGREES = 4, /* ... and of freedom that say what chance is */
 	AGAIN = 2,   /* pairs that say otherwise: one alone does so by chance, now and then */
-	PAIRS = 4,   /* whole runs above 0 % that an interval needs */
 	MOST = 12 /* of what experiments inside runs tell, too: should these not tell more, they never will */
 };
 static const double doubt = 0.04; /* of the work per visit, that is less or more ... */
@@ -203,7 +202,7 @@ bool ca_steady_is_open(const struct ca_steady *steady)
 	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
-		if (r->state == CA_STEADY_IN_DOUBT || (wants_runs(r) && r->whole < PAIRS))
+		if (r->state == CA_STEADY_IN_DOUBT || (wants_runs(r) && r->whole < CA_ESTIMATE_WHOLE_RUNS))
 			return true;
 	}
 	return false;

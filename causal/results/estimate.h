@@ -203,6 +203,8 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 			       size_t experiments);
 /* Student's t, 97.5 %. */
 double ca_estimate_t975(double df);
+/* Experiments that a verdict needs where they are compared; whole runs above 0 % that an interval needs. */
+enum { CA_ESTIMATE_TRIES = 3, CA_ESTIMATE_WHOLE_RUNS = 4 };
 /* What the curve says by itself: never CANNOT_TELL, which is a matter of the machine. */
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve);
 /* What rows of one verdict are sorted by, the largest first. Those not worth it by the lower end: there, a high middle

@@ -17,8 +17,8 @@ enum {
 	BENDS = 5,
 	SHAPES = 1 + KNEES * BENDS,
 	ROUNDS = 32,
-	WHOLE_RUNS = 4, /* that an interval needs; or: */
-	WHOLE_FEW = 2   /* where it is narrower by this factor, and by chance seldom */
+	WHOLE_FEW =
+		2 /* whole runs do where their interval is narrower by this factor, and by chance seldom */
 };
 
 /* Percent of the program that half of the region's time is worth: from that on it is worth it; below
@@ -549,7 +549,8 @@ bool ca_estimate_prefers_whole(const struct ca_curve *whole, size_t runs, const 
 
 	return runs > experiments ||
 	       (runs >= WHOLE_FEW &&
-		ca_estimate_width(whole) * (runs < WHOLE_RUNS ? WHOLE_FEW : 1) < ca_estimate_width(inside)) ||
+		ca_estimate_width(whole) * (runs < CA_ESTIMATE_WHOLE_RUNS ? WHOLE_FEW : 1) <
+			ca_estimate_width(inside)) ||
 	       (apart && fabs(whole->at[HALF] - inside->at[HALF]) > differ);
 }
 
@@ -570,7 +571,7 @@ static bool is_gain(const struct ca_curve *curve, int at)
 
 enum ca_verdict ca_estimate_verdict(const struct ca_curve *curve)
 {
-	if (curve->how == CA_HOW_COMPARED && curve->experiments < 3)
+	if (curve->how == CA_HOW_COMPARED && curve->experiments < CA_ESTIMATE_TRIES)
 		return CA_VERDICT_NOT_ENOUGH;
 	if (is_gain(curve, 0) && is_gain(curve, HALF) && is_gain(curve, CA_AT - 1) &&
 	    curve->at_low[HALF] >= gain_min)

@@ -153,7 +153,7 @@ static void put_share(FILE *out, double percent)
 		fprintf(out, "%*s", SHARE, "-");
 }
 
-/* Why it is not known, where there is room for it. */
+/* Why it is not known, where there is room for it, or where that alone keeps an effect from being worth it. */
 static void put_verdict(const struct ca_table *t, const struct ca_profile_row *row)
 {
 	static const char *const marks[] = {
@@ -162,16 +162,23 @@ static void put_verdict(const struct ca_table *t, const struct ca_profile_row *r
 		[CA_VERDICT_NOT_ENOUGH] = "33", /* yellow */
 		[CA_VERDICT_CANNOT_TELL] = "33",
 	};
-	size_t used = fixed_width(t) + t->code;
-	char why[64] = "";
+	size_t used = fixed_width(t) + t->code, tries = row->curve->experiments;
+	const char *text = ca_profile_row_text(row);
+	char why[64] = "", few[64];
 
-	put_marked(t, marks[row->verdict], ca_profile_row_text(row));
 	if (row->verdict == CA_VERDICT_NOT_ENOUGH && !ca_profile_is_little(row) && !ca_profile_is_vague(row))
-		snprintf(why, sizeof why, ": %zu experiment%s", row->curve->experiments,
-			 row->curve->experiments == 1 ? "" : "s");
-	if (used + strlen(why) <= t->width)
-		fputs(why, t->out);
-	fputc('\n', t->out);
+		snprintf(why, sizeof why, ": %zu experiment%s", tries, tries == 1 ? "" : "s");
+	if (used + strlen(why) > t->width) {
+		*why = '\0';
+		/* however sure its interval seems */
+		if (row->verdict == CA_VERDICT_NOT_ENOUGH && tries < CA_ESTIMATE_TRIES &&
+		    row->curve->how == CA_HOW_COMPARED) {
+			snprintf(few, sizeof few, "too few tries: %zu", tries);
+			text = few;
+		}
+	}
+	put_marked(t, marks[row->verdict], text);
+	fprintf(t->out, "%s\n", why);
 }
 
 /* "via a ← b", "calls a, b"; each name has at most so many columns. */

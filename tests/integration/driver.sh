@@ -314,8 +314,8 @@ if command -v script >/dev/null; then
 	# colours [OPTIONS]: what is marked in the table of the sweep by seed
 	colours() {
 		script -qec "TERM=${terminal-xterm} $causal -o o20 $* -- true" /dev/null </dev/null |
-			grep -oE $'\e\\[1m     (code|if this code)|\e\\[(1;32|2|33)m(worth it|does not matter|not enough data|little, if any|cannot tell here)\e\\[0m' |
-			sed 's/.*code.*/code/; s/.*it$\|.*it.*\|.*data.*\|.*here.*/verdict/' | sort -u | tr '\n' ' '
+			grep -oE $'\e\\[1m     (code|if this code)|\e\\[(1;32|2|33)m(worth it|does not matter|not enough data|too few tries: [12]|little, if any|cannot tell here)\e\\[0m' |
+			sed 's/.*code.*/code/; s/.*it$\|.*it.*\|.*data.*\|.*tries.*\|.*here.*/verdict/' | sort -u | tr '\n' ' '
 	}
 	check "headings and verdicts are marked" "code verdict " "$(colours)"
 	check "... not with NO_COLOR" "" "$(NO_COLOR=1 colours)"

@@ -698,6 +698,28 @@ static void test_colours(void **state)
 	}
 }
 
+/* An effect that is surely one has no verdict for it stands on one or two experiments: that is said, with room or without. */
+static void test_few_tries(void **state)
+{
+	struct ca_region region = {
+		.name = TEXT("work"), .file = TEXT(""), .function = TEXT(""), .binary = TEXT("/bin/app")
+	};
+	struct ca_curve curve = {
+		.at = { 12, 21, 41 }, .at_low = { 8, 15, 31 }, .at_high = { 16, 27, 51 }, .experiments = 2
+	};
+	struct ca_profile_point point = { .name = TEXT("item"), .kind = 't' };
+	struct ca_profile_row row = { &region, &point, &curve, CA_VERDICT_NOT_ENOUGH, NAN, NAN, NULL, NULL };
+	struct ca_profile profile = { .row = &row,
+				      .rows = 1,
+				      .funnel = { .visits = 1, .finished = 9, .kept = 9, .zeros = 1 } };
+
+	(void)state;
+	assert_non_null(strstr(printed(&profile, 100), "not enough data: 2 experiments\n"));
+	assert_non_null(strstr(printed(&profile, 66), "   too few tries: 2\n"));
+	curve.experiments = 3;
+	assert_non_null(strstr(printed(&profile, 66), "   not enough data\n"));
+}
+
 /* As terminals and pipes may: a few bytes at a time, and then no more. */
 static size_t taken_at_once = SIZE_MAX, taken_in_all = SIZE_MAX;
 
@@ -1111,6 +1133,7 @@ int main(void)
 		cmocka_unit_test(test_wide_is_no_first),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_colours),
+		cmocka_unit_test(test_few_tries),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
