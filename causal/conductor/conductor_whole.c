@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs that are measured as a whole, although nobody has asked for it (-e): of programs too short for
- * experiments inside a run, or whose rates do not become steady inside (steady.h). They come in pairs of one
- * region, at 0 % and at a speedup in turn, so that both see the same machine; where one thread does all, at a
- * speedup alone. Not for: how such a run is recorded (conductor.c). Driver's process, one thread. */
+ * experiments inside a run, whose rates do not become steady inside (steady.h), or which vary so much there that
+ * whole runs tell sooner (plan.h). They come in pairs of one region, at 0 % and at a speedup in turn, so that both
+ * see the same machine; where one thread does all, at a speedup alone. Not for: how such a run is recorded
+ * (conductor.c). Driver's process, one thread. */
 #include "causal/conductor/conductor_state.h"
 #include "causal/conductor/sweep.h"
 #include "core/clock.h"

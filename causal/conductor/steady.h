@@ -10,7 +10,9 @@
  * without: there, nothing is stored that was not made at that speedup.
  *
  * Work per visit also changes from place to place of a run, more than that. So an experiment is compared with
- * those at 0 % before and behind it. */
+ * those at 0 % before and behind it.
+ *
+ * Whole runs are also made of what is right inside, and varies too much: the plan asks for them. */
 #ifndef CA_CAUSAL_CONDUCTOR_STEADY_H
 #define CA_CAUSAL_CONDUCTOR_STEADY_H
 #include "causal/results/catalog.h"

@@ -20,7 +20,7 @@ static const double least_df = 3, steepest = 1.5;
 static const double clearly =
 	0.8; /* better, for what follows a drift, or the place in the run, to be taken */
 
-/* What an experiment's work is compared with: the mean of all zeros, of the two nearest in time, or of those at its
+/* What an experiment is compared with: the mean of all zeros, of the two nearest in time, or of those at its
  * place in other runs. */
 enum against { ALL, TIME, PLACE };
 
@@ -53,38 +53,28 @@ static size_t find_cells(const struct ca_est *est, struct cell *cell, uint32_t *
 	return cells;
 }
 
-/* ---- CPU time per visit --------------------------------------------------------------------------*/
-static double work_of(const struct ca_est_item *item)
-{
-	double seconds = item->elapsed - item->delay;
-
-	/* the visits' time is not all of the experiment's: from the first to the last */
-	return item->work > 0 && seconds > 0 && item->visits > 0
-		       ? item->work / seconds * item->cost / item->visits
-		       : 0;
-}
-
-static double mean_near(const struct ca_est *est, const double *work, size_t i)
+/* ---- how far from 0 % ----------------------------------------------------------------------------*/
+static double mean_near(const struct ca_est *est, const double *value, size_t i)
 {
 	double weight[CA_EST_PLACES], sum = 0, all = 0;
 	uint32_t near[CA_EST_PLACES],
 		n = ca_estimate_near_place(est, i, ca_estimate_places(est), near, weight);
 
 	for (uint32_t k = 0; k < n; k++) {
-		sum += weight[k] * work[near[k]];
+		sum += weight[k] * value[near[k]];
 		all += weight[k];
 	}
 	return sum / all;
 }
 
-/* Of the zeros before and behind an item; `next` of them are not behind it. */
-static double mean_between(const struct ca_est *est, const double *work, size_t i, size_t next)
+/* Of the zeros before and behind an item, of which there are two at least; `next` of them are not behind it. */
+static double mean_between(const struct ca_est *est, const double *value, size_t i, size_t next)
 {
 	bool own = next && est->zero[next - 1] == i;
 	size_t before = next - own, first = before ? before - 1 : next,
 	       last = next < est->zeros ? next : before - 1;
 
-	return (work[est->zero[first]] + work[est->zero[last]]) / 2;
+	return (value[est->zero[first]] + value[est->zero[last]]) / 2;
 }
 
 /* How far the value of each item is from that at 0 %; not finite: not known. */
@@ -104,36 +94,6 @@ static void take_off(const struct ca_est *est, const double *value, enum against
 				     : against == TIME ? mean_between(est, value, i, next)
 						       : mean / n);
 	}
-}
-
-/* work: logarithms of that of a visit, by item; not finite: not known. off: scratch. Returns the variance within cells,
- * and what it may be where few tell. */
-static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
-		      size_t cells, const uint32_t *of, double *off)
-{
-	double sum = 0, df = 0;
-
-	for (size_t c = 0; c < cells; c++)
-		cell[c].sum = cell[c].squares = cell[c].n = 0;
-	take_off(est, work, against, off);
-	for (size_t i = 0; i < est->items; i++) {
-		struct cell *r = &cell[of[i]];
-
-		if (!isfinite(off[i]))
-			continue;
-		r->sum += off[i];
-		r->squares += off[i] * off[i];
-		r->n++;
-	}
-	for (size_t c = 0; c < cells; c++) {
-		const struct cell *r = &cell[c];
-
-		sum += r->n > 1 ? r->squares - r->sum * r->sum / r->n : 0;
-		df += r->n > 1 ? r->n - 1 : 0;
-	}
-	/* few cells hold more than one; two zeros add a half */
-	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (1 + 1 / others(est, against))
-		      : INFINITY;
 }
 
 /* ---- how fast the CPUs were ----------------------------------------------------------------------*/
@@ -204,7 +164,7 @@ static bool take_out_yardstick(struct ca_est *est, const uint32_t *of, size_t ce
 		mean += item->yardstick > 0 ? item->cost * x[i] : 0;
 		n += item->yardstick > 0 ? item->cost : 0;
 	}
-	for (enum against a = ALL; a <= (ca_estimate_places(est) ? PLACE : TIME) && ok; a++) {
+	for (enum against a = ALL; a <= (ca_estimate_places(est) ? PLACE : TIME) && ok && n > 0; a++) {
 		struct line line;
 
 		take_off(est, x, a, off_x);
@@ -214,7 +174,7 @@ static bool take_out_yardstick(struct ca_est *est, const uint32_t *of, size_t ce
 		if (line.left < clearly * best.left || !isfinite(best.left))
 			best = line;
 	}
-	if (ok && best.slope > 0)
+	if (ok && best.slope > 0) /* for the cells' levels as they are */
 		fit(est, x, y, level, cells, of);
 	for (size_t i = 0; i < est->items && ok && best.slope > 0; i++) {
 		double moved = level[of[i]].x - level[0].x;
@@ -233,6 +193,46 @@ static bool take_out_yardstick(struct ca_est *est, const uint32_t *of, size_t ce
 }
 
 /* ---- CPU time per visit --------------------------------------------------------------------------*/
+static double work_of(const struct ca_est_item *item)
+{
+	double seconds = item->elapsed - item->delay;
+
+	/* the visits' time is not all of the experiment's: from the first to the last */
+	return item->work > 0 && seconds > 0 && item->visits > 0
+		       ? item->work / seconds * item->cost / item->visits
+		       : 0;
+}
+
+/* work: logarithms of that of a visit, by item; not finite: not known. off: scratch. Returns the variance within cells,
+ * and what it may be where few tell. */
+static double compare(const struct ca_est *est, const double *work, enum against against, struct cell *cell,
+		      size_t cells, const uint32_t *of, double *off)
+{
+	double sum = 0, df = 0;
+
+	for (size_t c = 0; c < cells; c++)
+		cell[c].sum = cell[c].squares = cell[c].n = 0;
+	take_off(est, work, against, off);
+	for (size_t i = 0; i < est->items; i++) {
+		struct cell *r = &cell[of[i]];
+
+		if (!isfinite(off[i]))
+			continue;
+		r->sum += off[i];
+		r->squares += off[i] * off[i];
+		r->n++;
+	}
+	for (size_t c = 0; c < cells; c++) {
+		const struct cell *r = &cell[c];
+
+		sum += r->n > 1 ? r->squares - r->sum * r->sum / r->n : 0;
+		df += r->n > 1 ? r->n - 1 : 0;
+	}
+	/* few cells hold more than one; two zeros add a half */
+	return df > 0 ? sum / df * pow(ca_estimate_t975(df) / 1.96, 2) / (1 + 1 / others(est, against))
+		      : INFINITY;
+}
+
 /* Of the cells of its region. */
 static bool is_first(const struct cell *cell, size_t c)
 {
@@ -249,8 +249,8 @@ struct shift {
 };
 
 /* How far work per visit is from that at 0 % in the program's regions, its variance, beyond what chance explains
- * and a standard deviation of that (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the variance with which that is
- * known of the best known region. */
+ * and a standard deviation of that (DerSimonian and Laird, as in estimate.c). shift: by cell, of its region. known: the
+ * variance with which that is known of the best known region. */
 static double find_shift(const struct ca_est *est, const double *work, struct cell *cell, size_t cells,
 			 const uint32_t *of, double *off, double *known, struct shift *shift)
 {
