@@ -315,19 +315,22 @@ static void step_warming_up(struct ca_conductor *c, uint64_t now)
 		ca_conductor_experiment_close(c, now, spoilt);
 }
 
-/* The program goes on at full speed, and what could be told by such runs is left open. */
+/* The program goes on at full speed, and what could be told by such runs is left to those at smaller speedups. */
 static void give_up(struct ca_conductor *c, uint64_t now)
 {
+	const struct ca_region *region = ca_catalog_get_region(&c->catalog, c->region);
+
 	ca_conductor_experiment_close(c, now, CA_EXPERIMENT_CUT);
 	c->e.given_up = true;
 	if (c->doubt)
-		ca_sweep_steady(c->opt.sweep)->left = true;
+		ca_steady_limit(ca_sweep_steady(c->opt.sweep), region, c->speedup / 10000);
 	ca_conductor_say(
 		c, 0,
 		"at %u %% of %s a run takes more than ten times as long as without the delays (does it "
-		"wait there for a time?): it goes on without them and is not used; smaller speedups "
-		"(-s 0,25,50) take less",
-		c->speedup / 10000, ca_catalog_get_region(&c->catalog, c->region)->name);
+		"wait there for a time?): it goes on without them and is not used; %s",
+		c->speedup / 10000, region->name,
+		c->doubt ? "others of it are at smaller speedups"
+			 : "smaller speedups (-s 0,25,50) take less");
 }
 
 static void step_running(struct ca_conductor *c, uint64_t now)

@@ -142,6 +142,15 @@ static void look_for_coarse(struct ca_conductor *c, uint64_t runtime)
 		ca_steady_ask(ca_sweep_steady(c->opt.sweep), ca_catalog_get_region(&c->catalog, coarse));
 }
 
+/* Each reason is told of once. */
+static enum ca_sweep_topic topic_of(const struct ca_conductor *c, const struct ca_region *region)
+{
+	if (!region)
+		return CA_SWEEP_SHORT;
+	return ca_steady_is_coarse(ca_sweep_steady(c->opt.sweep), region) ? CA_SWEEP_COARSE
+									  : CA_SWEEP_UNSTEADY;
+}
+
 void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 {
 	const struct ca_region *region;
@@ -167,7 +176,7 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		return;
 	}
 	choose_next(c, region);
-	if (ca_sweep_first_time(c->opt.sweep, region ? CA_SWEEP_UNSTEADY : CA_SWEEP_SHORT))
+	if (ca_sweep_first_time(c->opt.sweep, topic_of(c, region)))
 		ca_conductor_say(c, 0, "%s (%s, %.2g s): %s are measured as a whole%s", why,
 				 region ? region->name : c->opt.command[0], (double)runtime / 1e9,
 				 c->opt.ends ? "further runs" : "more runs (-n)",

@@ -577,8 +577,11 @@ static double time_by_runs(const struct ca_plan *p, double effect, double points
 uint32_t ca_plan_find_coarse(struct ca_plan *p, double left)
 {
 	struct ca_plan_row row[CA_PLAN_TOP];
-	size_t n = ca_plan_top(p, row, CA_PLAN_TOP);
 	double elapsed = 0;
+	size_t n;
+
+	ca_plan_estimate(p); /* a few more may have decided it */
+	n = ca_plan_top(p, row, CA_PLAN_TOP);
 
 	for (size_t i = 0; i < p->n; i++)
 		elapsed += p->seen[i].elapsed;

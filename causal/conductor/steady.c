@@ -129,9 +129,9 @@ static double ratio(const struct ca_steady_region *r, bool whole, unsigned perce
  * 100 % may take several times as long; else the largest. */
 static unsigned most_telling(const struct ca_steady_region *r)
 {
-	unsigned percent = 100;
+	unsigned percent = r->too_long ? r->too_long - 1 : 100;
 
-	if (1 - ratio(r, false, 50) > 2 * differ)
+	if (percent >= 50 && 1 - ratio(r, false, 50) > 2 * differ)
 		return 50;
 	while (percent && !(r->visits[0][percent] > 0))
 		percent--;
@@ -194,7 +194,8 @@ bool ca_steady_is_seen(const struct ca_steady *steady)
 /* Whole runs are to be made of it. */
 static bool wants_runs(const struct ca_steady_region *r)
 {
-	return r->state == CA_STEADY_NOT && !r->settled && !(r->coarse && r->whole >= MOST);
+	return r->state == CA_STEADY_NOT && !r->settled && !(r->coarse && r->whole >= MOST) &&
+	       (!r->too_long || most_telling(r));
 }
 
 bool ca_steady_is_open(const struct ca_steady *steady)
@@ -202,7 +203,8 @@ bool ca_steady_is_open(const struct ca_steady *steady)
 	for (size_t i = 0; i < steady->regions.regions && !steady->left; i++) {
 		const struct ca_steady_region *r = &steady->region[i];
 
-		if (r->state == CA_STEADY_IN_DOUBT || (wants_runs(r) && r->whole < CA_ESTIMATE_WHOLE_RUNS))
+		if ((r->state == CA_STEADY_IN_DOUBT && most_telling(r)) ||
+		    (wants_runs(r) && r->whole < CA_ESTIMATE_WHOLE_RUNS))
 			return true;
 	}
 	return false;
@@ -223,7 +225,7 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 		if (!wants_runs(r) || r->whole >= least)
 			continue;
 		least = r->whole; /* each in turn */
-		*percent = 0;
+		*percent = r->too_long ? most_telling(r) : 0;
 		wrong = &steady->regions.region[i];
 	}
 	return wrong;
@@ -237,6 +239,14 @@ void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region)
 		return;
 	r->state = CA_STEADY_NOT;
 	r->coarse = true;
+}
+
+void ca_steady_limit(struct ca_steady *steady, const struct ca_region *region, unsigned percent)
+{
+	struct ca_steady_region *r = region_of(steady, region);
+
+	if (r && (!r->too_long || percent < r->too_long))
+		r->too_long = percent;
 }
 
 bool ca_steady_is_coarse(const struct ca_steady *steady, const struct ca_region *region)

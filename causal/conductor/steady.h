@@ -40,6 +40,7 @@ struct ca_steady_region {
 	unsigned tries;              /* experiments inside runs above 0 % in which much was inserted ... */
 	bool seen;                   /* ... and work per visit is known */
 	unsigned whole;              /* whole runs above 0 % */
+	unsigned too_long;           /* percent at which a whole run took too long; 0: at none */
 	double cost[2][101], visits[2][101]; /* inside runs, of whole runs; by percent */
 	enum ca_steadiness { CA_STEADY_UNKNOWN, CA_STEADY_IN_DOUBT, CA_STEADY, CA_STEADY_NOT } state;
 	bool coarse;  /* what experiments inside runs see is right, but varies more than whole runs do */
@@ -77,6 +78,8 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 
 /* Experiments inside runs vary so much that whole runs are to be made of it, until they tell enough, and not too many. */
 void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region);
+/* A whole run at that speedup takes too long: those that are wanted further are at smaller ones. */
+void ca_steady_limit(struct ca_steady *steady, const struct ca_region *region, unsigned percent);
 /* Was it asked for so? */
 bool ca_steady_is_coarse(const struct ca_steady *steady, const struct ca_region *region);
 

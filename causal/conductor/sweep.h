@@ -104,7 +104,8 @@ enum ca_sweep_topic {
 	CA_SWEEP_HOT_TRAP = 16,
 	CA_SWEEP_BACKEND = 32,   /* it is not the one that was wanted */
 	CA_SWEEP_SHORT = 64,     /* whole runs are needed, for the program is short ... */
-	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run */
+	CA_SWEEP_UNSTEADY = 128, /* ... or not steady inside a run ... */
+	CA_SWEEP_COARSE = 8192,  /* ... or varies there too much */
 	CA_SWEEP_REFUTED = 1024, /* the point counts no unit of work */
 	CA_SWEEP_LIMITED = 2048, /* a control group limits the run's CPU time, and that holds it back */
 	CA_SWEEP_APART = 4096,   /* the load reaches the server by way of others, who are none of the run */

@@ -387,6 +387,42 @@ static void test_coarse(void **state)
 	}
 }
 
+/* ... which what was told since the last look at it may have decided. */
+static void test_coarse_no_more(void **state)
+{
+	static const struct program one = { .codes = 1, .worth = { 60 }, .at_most = { 70 }, .noise = 0.3 };
+
+	(void)state;
+	for (unsigned told = 0; told < 2; told++) {
+		struct sweep s;
+
+		begin(&s, &one, 5, false);
+		for (unsigned i = 0; i < 12; i++)
+			step(&s, &one);
+		ca_plan_set_length(s.plan, 2);
+		ca_plan_estimate(s.plan);
+		for (unsigned i = 0; i < 200 * told; i++) {
+			double part = i % 2 ? 0 : 0.25 * (i / 2 % 4 + 1), elapsed = 0.25 / (1 - 0.7 * part);
+			struct ca_observation o = {
+				.region = 1,
+				.speedup = (uint32_t)(part * 1e6),
+				.run = 1,
+				.time = s.steps++ * 0.35,
+				.cost = 0.25,
+				.elapsed = elapsed,
+				.active = elapsed * 0.7,
+				.delay = elapsed - 0.25,
+				.paying = NAN,
+				.visits = 250 / (1 - 0.6 * part) * (0.995 + ca_rng_unit(&s.rng) / 100),
+			};
+
+			ca_plan_tell(s.plan, &o, CA_PLAN_GOOD);
+		}
+		assert_int_equal(ca_plan_find_coarse(s.plan, 60), !told);
+		ca_plan_free(s.plan);
+	}
+}
+
 /* Estimates wait until there is enough that is new; who asks for all gets all, once. */
 static void test_all_is_known(void **state)
 {
@@ -780,6 +816,7 @@ int main(void)
 		cmocka_unit_test(test_top_unknown),
 		cmocka_unit_test(test_runs_beside),
 		cmocka_unit_test(test_coarse),
+		cmocka_unit_test(test_coarse_no_more),
 		cmocka_unit_test(test_all_is_known),
 		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_beside),

@@ -327,6 +327,36 @@ static void test_coarse_is_settled(void **state)
 	assert_wants("g", 50);
 }
 
+static void limit(const char *name, unsigned percent)
+{
+	struct ca_region r = region(name);
+
+	ca_steady_limit(&steady, &r, percent);
+}
+
+/* What took too long is not tried again: further runs are at smaller speedups, of which experiments inside tell, too. */
+static void test_too_long(void **state)
+{
+	(void)state;
+	ask("f");
+	add("f", 100, false, 100, 2000);
+	add("f", 25, false, 900, 2000);
+	assert_wants("f", 0);
+	limit("f", 100);
+	assert_wants("f", 25);
+	add_windows("g", 600, 1500, 0);
+	assert_wants("g", 50);
+	limit("g", 50);
+	limit("g", 100);
+	assert_wants("g", 25);
+	assert_true(ca_steady_is_open(&steady));
+	limit("g", 25);
+	assert_wants("f", 25); /* others go on */
+	limit("f", 25);
+	assert_wants(NULL, 0);
+	assert_false(ca_steady_is_open(&steady));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +372,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_steady, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_coarse, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_coarse_is_settled, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_too_long, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

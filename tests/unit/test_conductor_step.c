@@ -1039,7 +1039,8 @@ static void test_crawls(void **state)
 	assert_int_equal(conductor.state, FINISHED);
 	assert_int_equal(records, 1);
 	assert_true(record.flags & CA_EXPERIMENT_CUT);
-	assert_true(ca_sweep_steady(conductor.opt.sweep)->left);
+	assert_int_equal(ca_sweep_steady(conductor.opt.sweep)->region[0].too_long, 100);
+	assert_false(ca_sweep_steady(conductor.opt.sweep)->left);
 	clock_now += 300 * MS;
 	ca_conductor_step(&conductor);
 	assert_int_equal(conductor.state, FINISHED);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static uint32_t drawn;
-static unsigned picks;
+static unsigned picks, said;
 
 uint32_t ca_conductor_plan_pick(struct ca_conductor *conductor, uint64_t now)
 {
@@ -41,6 +41,7 @@ void ca_conductor_points_free(struct ca_conductor *c)
 void ca_conductor_say(struct ca_conductor *c, int level, const char *format, ...)
 {
 	(void)c, (void)level, (void)format;
+	said++;
 }
 
 enum { MS = 1000000 };
@@ -284,6 +285,24 @@ static void test_doubt(void **state)
 	end_run(5000);
 }
 
+/* A user is told why there are whole runs: once for each reason. */
+static void test_reasons(void **state)
+{
+	static const unsigned told[] = { 0, 1, 1, 2, 2 };
+
+	(void)state;
+	said = 0;
+	for (unsigned run = 0; run < CA_COUNT(told); run++) {
+		start_run();
+		if (run == 1)
+			ca_steady_ask(ca_sweep_steady(sweep), &c.catalog.region[0]);
+		if (run == 3)
+			record_doubt(200000);
+		end_run(5000);
+		assert_int_equal(said, told[run]);
+	}
+}
+
 /* Nobody paid: such experiments are their own baselines, whatever a visit takes. */
 static void test_own(void **state)
 {
@@ -414,6 +433,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_spins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time_for_another, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_refuted, set_up, tear_down),
