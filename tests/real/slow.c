@@ -201,6 +201,17 @@ char *strchr(const char *text, int c)
 	return real(text, c);
 }
 
+/* redis finds a command by a hash of what it reads here, in some processes with one comparison more: so all read the
+ * same, or each would be another program. */
+FILE *fopen64(const char *restrict path, const char *restrict mode)
+{
+	static __typeof__(&fopen64) real;
+
+	if (!real)
+		real = REAL(fopen64);
+	return real(CALLED && !strcmp(path, "/dev/urandom") ? "/dev/zero" : path, mode);
+}
+
 /* memcached's workers: the end of a request's line */
 void *memchr(const void *in, int c, size_t size)
 {
