@@ -95,6 +95,7 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	}
 	if (is_ours(c) && !ca_conductor_is_what_if(c)) {
 		c->group = next_pair(c);
+		wanted = region ? ca_steady_next(ca_sweep_steady(c->opt.sweep), region) : 0;
 		percent = is_zero(c) ? 0 : wanted ? wanted : deal(c);
 	}
 	return use_speedup(c, percent, err);

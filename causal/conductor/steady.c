@@ -225,10 +225,18 @@ const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned
 		if (!wants_runs(r) || r->whole >= least)
 			continue;
 		least = r->whole; /* each in turn */
-		*percent = r->too_long ? most_telling(r) : 0;
+		*percent = 0;
 		wrong = &steady->regions.region[i];
 	}
 	return wrong;
+}
+
+unsigned ca_steady_next(const struct ca_steady *steady, const struct ca_region *region)
+{
+	const struct ca_region *known = ca_catalog_find_region(&steady->regions, region);
+	const struct ca_steady_region *r = known ? &steady->region[known->id - 1] : NULL;
+
+	return r && (r->too_long || r->whole < CA_ESTIMATE_WHOLE_RUNS) ? most_telling(r) : 0;
 }
 
 void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region)

@@ -75,6 +75,9 @@ bool ca_steady_is_open(const struct ca_steady *steady);
 /* A region that whole runs should be made of, at 0 % and beside it at *percent (0: at any): what is seen
  * of it inside runs is in doubt, or known to be wrong. NULL: none. Borrowed until the next call. */
 const struct ca_region *ca_steady_wants(const struct ca_steady *steady, unsigned *percent);
+/* Percent, of its next whole run above 0 %: the one that tells most, and hardly takes longer, until there is an interval;
+ * then 0, any, for the rest of the curve, unless such a run has taken too long. */
+unsigned ca_steady_next(const struct ca_steady *steady, const struct ca_region *region);
 
 /* Experiments inside runs vary so much that whole runs are to be made of it, until they tell enough, and not too many. */
 void ca_steady_ask(struct ca_steady *steady, const struct ca_region *region);

@@ -72,6 +72,14 @@ static void assert_wants(const char *name, unsigned percent)
 	assert_int_equal(at, percent);
 }
 
+static void assert_next(const char *name, unsigned percent)
+{
+	struct ca_region r = region(name);
+
+	assert_wants(name, 0);
+	assert_int_equal(ca_steady_next(&steady, &r), percent);
+}
+
 static void test_doubt(void **state)
 {
 	static const struct {
@@ -223,9 +231,9 @@ static void test_not_steady(void **state)
 	add("g", 50, true, 840, 0);
 	add("g", 0, true, 1000, 0);
 	add("g", 50, true, 840, 0);
-	assert_wants("f", 0);
+	assert_next("f", 50);
 	add("f", 25, true, 850, 0);
-	assert_wants("g", 0);
+	assert_next("g", 50);
 	/* of what is known well enough no more are wanted, and others go on inside runs */
 	steady.region[0].settled = true;
 	assert_wants("g", 0);
@@ -240,7 +248,7 @@ static void test_not_steady(void **state)
 		add("g", 50, true, 850, 0);
 	}
 	assert_false(ca_steady_is_open(&steady));
-	assert_wants("g", 0);
+	assert_next("g", 0);
 }
 
 /* The first pair says otherwise, and the second that this was chance. */
@@ -304,7 +312,7 @@ static void test_coarse(void **state)
 	for (int i = 0; i < 12; i++)
 		add("late", 50, true, 500, 0);
 	for (unsigned i = 0; i < 12; i++) {
-		assert_wants("f", 0);
+		assert_next("f", i < 4 ? 50 : 0);
 		assert_int_equal(ca_steady_is_open(&steady), i < 4); /* as many as an interval needs */
 		add("f", 0, true, 1010, 0);
 		add("f", 50, true, 730, 0);
@@ -341,9 +349,12 @@ static void test_too_long(void **state)
 	ask("f");
 	add("f", 100, false, 100, 2000);
 	add("f", 25, false, 900, 2000);
-	assert_wants("f", 0);
+	assert_next("f", 100);
+	for (unsigned i = 0; i < 4; i++)
+		add("f", 25, true, 900, 2000);
+	assert_next("f", 0);
 	limit("f", 100);
-	assert_wants("f", 25);
+	assert_next("f", 25);
 	add_windows("g", 600, 1500, 0);
 	assert_wants("g", 50);
 	limit("g", 50);
@@ -351,10 +362,10 @@ static void test_too_long(void **state)
 	assert_wants("g", 25);
 	assert_true(ca_steady_is_open(&steady));
 	limit("g", 25);
-	assert_wants("f", 25); /* others go on */
+	assert_next("f", 25); /* others go on */
+	assert_false(ca_steady_is_open(&steady));
 	limit("f", 25);
 	assert_wants(NULL, 0);
-	assert_false(ca_steady_is_open(&steady));
 }
 
 int main(void)

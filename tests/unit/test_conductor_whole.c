@@ -285,6 +285,35 @@ static void test_doubt(void **state)
 	end_run(5000);
 }
 
+/* Whole runs say otherwise: they stay at the speedup that tells, until there are as many as an interval needs. */
+static void test_unsteady(void **state)
+{
+	unsigned at[2] = { 0, 0 }; /* 25, 50 % */
+
+	(void)state;
+	start_run();
+	record_doubt(200000);
+	end_run(5000);
+	for (unsigned pair = 0; pair < 12; pair++)
+		for (unsigned beside = 0; beside < 2; beside++) {
+			start_run();
+			ca_conductor_whole_open(&c, NULL);
+			assert_true(c.whole && c.doubt);
+			assert_int_equal(c.pool.count, 1);
+			assert_int_equal(!c.pool.percent[0], !beside);
+			if (beside && pair < 4)
+				assert_int_equal(c.pool.percent[0], 50);
+			else if (beside)
+				at[c.pool.percent[0] == 50]++;
+			if (beside)
+				ca_sweep_begun(sweep);
+			record(c.pool.percent[0], beside ? 60 : 50, 0, 0);
+			end_run(5000);
+		}
+	assert_int_equal(at[0], 4);
+	assert_int_equal(at[1], 4);
+}
+
 /* A user is told why there are whole runs: once for each reason. */
 static void test_reasons(void **state)
 {
@@ -433,6 +462,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_own, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_spins, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_doubt, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_unsteady, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_reasons, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_time_for_another, set_up, tear_down),
