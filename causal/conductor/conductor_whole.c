@@ -101,11 +101,16 @@ enum ca_status ca_conductor_whole_open(struct ca_conductor *c, struct ca_err *er
 	return use_speedup(c, percent, err);
 }
 
-/* Experiments that are long at its end may be so by a start in which no work was done. */
+/* Experiments that are long at its end may be so by a start in which no work was done; and one run has fewer of them by
+ * chance, where others have had enough. */
 static bool is_too_short(const struct ca_conductor *c, uint64_t runtime)
 {
 	double one = c->warm_up + c->length + c->set->cool_off * 1e6;
 	unsigned fit = ca_sweep_is_alone(c->opt.sweep) ? FIT_ALONE : FIT;
+
+	if (ca_sweep_experiments(c->opt.sweep) >= fit * ca_sweep_lengths(c->opt.sweep) &&
+	    ca_sweep_lengths(c->opt.sweep) > 1)
+		return false;
 
 	/* without points of any kind it will be measured end to end as it is */
 	return !c->set->end_to_end && is_all_of_it(c) && !ca_conductor_points_are_open(c) && c->kept < fit &&
@@ -164,6 +169,7 @@ void ca_conductor_whole_close(struct ca_conductor *c, uint64_t runtime)
 		ca_sweep_count_whole(c->opt.sweep);
 	if (is_too_short(c, runtime))
 		ca_sweep_use_whole(c->opt.sweep, "the program is too short for experiments inside a run");
+	ca_steady_end(ca_sweep_steady(c->opt.sweep));
 	look_for_coarse(c, runtime);
 	if (!(why = ca_sweep_why_whole(c->opt.sweep, &region, &percent)))
 		return;

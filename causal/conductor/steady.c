@@ -20,6 +20,8 @@ static const double doubt = 0.04; /* of the work per visit, that is less or more
 /* ... beyond chance: of a dozen codes, each looked at a dozen times; and where whole runs cost little, so that a false
  * doubt is no loss. Of what varies by a fifth, no sweep in 200 and one in ten are doubted for no reason. */
 static const double sigmas = 4, sigmas_cheap = 3;
+static const double beside_one =
+	0.75; /* two differ by twice the variance of one, one from the mean of two by 3/2 */
 static const double differ = 0.05; /* of the time per visit, between whole runs and experiments */
 
 void ca_steady_fini(struct ca_steady *steady)
@@ -88,6 +90,14 @@ static bool is_any_doubtful(const struct ca_steady *steady, const struct ca_stea
 	return any;
 }
 
+static void doubt_all(struct ca_steady *steady)
+{
+	for (size_t i = 0; i < steady->regions.regions; i++)
+		if (steady->region[i].state == CA_STEADY_UNKNOWN &&
+		    is_any_doubtful(steady, &steady->region[i]))
+			steady->region[i].state = CA_STEADY_IN_DOUBT;
+}
+
 static void add(struct ca_steady_sums *s, double off, double inserted)
 {
 	s->n++;
@@ -96,21 +106,39 @@ static void add(struct ca_steady_sums *s, double off, double inserted)
 	s->xx += inserted * inserted;
 }
 
-/* One at 0 %: those since the last are between two now. */
+/* zero: what work per visit was at 0 % then; weight: 1 if that is the mean of one before and one after it. */
+static void compare_waiting(struct ca_steady *steady, size_t i, double zero, double weight)
+{
+	struct ca_steady_region *r = &steady->region[steady->waiting[i].region];
+	double root = sqrt(weight), off = root * (steady->waiting[i].work - zero),
+	       inserted = root * steady->waiting[i].inserted;
+	unsigned near = (steady->waiting[i].percent + 12) / 25;
+
+	add(&r->all, off, inserted);
+	if (near)
+		add(&r->near[near - 1], off, inserted);
+}
+
+/* The run is over: of those since the last at 0 % the first is next to that. */
+void ca_steady_end(struct ca_steady *steady)
+{
+	if (steady->any && steady->waits)
+		compare_waiting(steady, 0, steady->zero, beside_one);
+	steady->any = false;
+	steady->waits = 0;
+	doubt_all(steady);
+}
+
+/* One at 0 %: those since the last are between two now. Of those before the first, the last is next to that. */
 static void settle(struct ca_steady *steady, double work)
 {
-	for (size_t i = 0; i < steady->waits && steady->any; i++) {
-		struct ca_steady_region *r = &steady->region[steady->waiting[i].region];
-		double off = steady->waiting[i].work - (steady->zero + work) / 2;
-		unsigned near = (steady->waiting[i].percent + 12) / 25;
-
-		add(&r->all, off, steady->waiting[i].inserted);
-		if (near)
-			add(&r->near[near - 1], off, steady->waiting[i].inserted);
-	}
-	if (steady->any) { /* two differ by twice the variance of one, and one from the mean of two by one and a half */
+	for (size_t i = 0; i < steady->waits && steady->any; i++)
+		compare_waiting(steady, i, (steady->zero + work) / 2, 1);
+	if (!steady->any && steady->waits)
+		compare_waiting(steady, steady->waits - 1, work, beside_one);
+	if (steady->any) {
 		steady->steps++;
-		steady->squares += 0.75 * (work - steady->zero) * (work - steady->zero);
+		steady->squares += beside_one * (work - steady->zero) * (work - steady->zero);
 	}
 	steady->waits = 0;
 	steady->any = true;
@@ -171,10 +199,7 @@ void ca_steady_add(struct ca_steady *steady, const struct ca_region *region, con
 						    log(w->work / w->visits), w->inserted };
 	if (!w->whole && w->work > 0 && !w->percent)
 		settle(steady, log(w->work / w->visits));
-	for (size_t i = 0; i < steady->regions.regions; i++)
-		if (steady->region[i].state == CA_STEADY_UNKNOWN &&
-		    is_any_doubtful(steady, &steady->region[i]))
-			steady->region[i].state = CA_STEADY_IN_DOUBT;
+	doubt_all(steady);
 	if (r->state == CA_STEADY_IN_DOUBT)
 		r->state = compare(r);
 }

@@ -65,6 +65,7 @@ struct ca_steady {
 
 void ca_steady_fini(struct ca_steady *steady);
 void ca_steady_begin(struct ca_steady *steady); /* a run */
+void ca_steady_end(struct ca_steady *steady);
 void ca_steady_add(struct ca_steady *steady, const struct ca_region *region,
 		   const struct ca_steady_window *window);
 /* Of all regions that were tried as often as it takes to decide, and could live on what is stored: are there experiments

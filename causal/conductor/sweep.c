@@ -372,6 +372,11 @@ double ca_sweep_length(const struct ca_sweep *sweep)
 	return sweep->lengths > 0 ? sweep->length / sweep->lengths : 0;
 }
 
+unsigned ca_sweep_lengths(const struct ca_sweep *sweep)
+{
+	return (unsigned)sweep->lengths;
+}
+
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds)
 {
 	sweep->length += seconds;

@@ -67,6 +67,8 @@ bool ca_sweep_is_point(struct ca_sweep *sweep, size_t variant, const char *name)
 void ca_sweep_forget_point(struct ca_sweep *sweep, size_t variant);
 /* s of virtual time that a run takes, mean; 0: not known yet. */
 double ca_sweep_length(const struct ca_sweep *sweep);
+/* Of so many. */
+unsigned ca_sweep_lengths(const struct ca_sweep *sweep);
 /* A run with experiments in it has come to its end after so many s of virtual time. */
 void ca_sweep_add_length(struct ca_sweep *sweep, unsigned run, double seconds);
 /* Periods sampled in finished runs of a variant, whose code its stacks count, the squares of what samples stand for,

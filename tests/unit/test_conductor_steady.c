@@ -134,8 +134,9 @@ static void test_proportion(void **state)
 	static const unsigned percent[] = { 50, 25, 75 };
 
 	(void)state;
-	for (int i = 0; i < 2; i++) /* before one at 0 % */
+	for (int i = 0; i < 2; i++) /* in a run without any at 0 % */
 		add("second", 50, false, 500, 1500);
+	ca_steady_end(&steady);
 	for (int i = 0; i < 3; i++) {
 		add("first", 0, false, 1000, 2000 + 20 * (i % 2));
 		add("first", 50, false, 1000, 2000 + 20 * (i % 2));
@@ -149,6 +150,27 @@ static void test_proportion(void **state)
 	add("first", 50, false, 1000, 2000);
 	add("first", 0, false, 1000, 2000);
 	assert_wants("second", 75);
+}
+
+/* Runs with few experiments, one of which is at 0 %: those next to it, before or after it, are compared with it alone. */
+static void test_next_to_one(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 6; i++) {
+		ca_steady_begin(&steady);
+		add("other", 50, false, 1000, 2500); /* far from it */
+		add(i % 2 ? "f" : "g", 50, false, 500, 1500 + i);
+		add("f", 0, false, 1000, 2000 + i);
+		add(i % 2 ? "g" : "f", 50, false, 500, 1500 - i);
+		add("other", 50, false, 1000, 2500);
+		ca_steady_end(&steady);
+		if (i < 1)
+			assert_wants(NULL, 0);
+	}
+	assert_wants("g", 50); /* the first that was tried so */
+	assert_int_equal(steady.region[0].all.n, 0);
+	assert_int_equal(steady.region[1].all.n, 6);
+	assert_int_equal(steady.region[2].all.n, 6);
 }
 
 /* Each visit is dearer than the one before, and experiments with some code happen to lie late. */
@@ -190,6 +212,10 @@ static void test_chance(void **state)
 		for (unsigned i = 0; i < ROUNDS * CODES; i++) {
 			char name[] = { (char)('a' + i % CODES), '\0' };
 
+			if (i % 7 == 0) {
+				ca_steady_end(&steady);
+				ca_steady_begin(&steady);
+			}
 			if (i % 4 == 0)
 				add("a", 0, false, 1000, 2000 * exp(0.7 * (ca_rng_unit(&rng) - 0.5)));
 			add(name, 50, false, 800, 2000 * exp(0.7 * (ca_rng_unit(&rng) - 0.5)));
@@ -374,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_doubt),
 		cmocka_unit_test_setup_teardown(test_too_few, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_proportion, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_next_to_one, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_little_inserted, set_up, tear_down),
 		cmocka_unit_test(test_chance),

@@ -184,6 +184,31 @@ static void test_alone(void **state)
 	end_run(1000);
 }
 
+/* One run has fewer than others, whose experiments have told: the program is not too short for them. */
+static void test_fewer_by_chance(void **state)
+{
+	static const unsigned kept[2][3] = { { 5, 5, 2 }, { 3, 1, 2 } };
+
+	for (unsigned k = 0; k < 2; k++) {
+		const struct ca_region *region;
+		unsigned percent;
+
+		set_up(state);
+		for (unsigned run = 0; run < 3; run++) {
+			start_run();
+			ca_conductor_whole_open(&c, NULL);
+			c.length = 700 * MS;
+			c.kept = kept[k][run];
+			for (unsigned i = 0; i < c.kept; i++)
+				ca_sweep_count_experiment(sweep);
+			ca_sweep_add_length(sweep, run, 2.2);
+			end_run(2200);
+		}
+		assert_int_equal(!ca_sweep_why_whole(sweep, &region, &percent), k == 0);
+		tear_down(state);
+	}
+}
+
 static void test_long(void **state)
 {
 	static const struct {
@@ -457,6 +482,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_short, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_late_start, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_alone, set_up, tear_down),
+		cmocka_unit_test(test_fewer_by_chance),
 		cmocka_unit_test(test_long),
 		cmocka_unit_test_setup_teardown(test_asked_for, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_own, set_up, tear_down),
